@@ -1,0 +1,80 @@
+# Everything works on a fresh Debian 12 with git and make; scripts/setup installs the rest.
+
+PREFIX  ?= /usr/local
+DESTDIR ?=
+DATA    ?= ./.reprise-data
+ARGS    ?=
+JOBS    ?= $(shell nproc)
+
+BIN  := build/release/reprise
+# In CI a warning is an error; elsewhere a newer compiler must not stop anyone.
+ASAN := $(if $(CI),ci,asan)
+
+# build.ninja is written last, so its presence means that configuring succeeded; from then on
+# Ninja notices changes in the CMake files itself.
+define cmake_build
+@test -f build/$(1)/build.ninja || cmake --preset $(1)
+@cmake --build --preset $(1) --parallel $(JOBS) $(if $(2),--target $(2))
+endef
+
+cxx_files = $(shell find src tests bench -name '*.h' -o -name '*.cpp' 2>/dev/null)
+
+.PHONY: help setup build serve test bench install sanitize sanitize-asan sanitize-tsan \
+        format format-check lint clean
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
+
+setup:  ## install the Debian packages that are missing
+	@scripts/setup
+
+build: setup  ## the optimised binary, build/release/reprise
+	$(call cmake_build,release,reprise)
+
+serve: build  ## build, then run a server on ./.reprise-data; options in ARGS=
+	@exec $(BIN) serve --data $(DATA) $(ARGS)
+
+test: setup  ## build and run every test
+	$(call cmake_build,release)
+	@scripts/test
+
+bench: setup  ## build and run the benchmarks; options in ARGS=
+	$(call cmake_build,release)
+	@if [ -x bench/run ]; then exec bench/run $(ARGS); else echo "no bench/run yet"; fi
+
+install: build  ## install under PREFIX=/usr/local, staged into DESTDIR=
+	@mkdir -p build/install
+	@$(BIN) manpage > build/install/reprise.1
+	@$(BIN) completion bash > build/install/reprise.bash
+	@$(BIN) completion zsh > build/install/_reprise
+	@sed 's|@PREFIX@|$(PREFIX)|g' contrib/systemd/reprise.service > build/install/reprise.service
+	install -Dm755 $(BIN) $(DESTDIR)$(PREFIX)/bin/reprise
+	install -Dm644 build/install/reprise.1 $(DESTDIR)$(PREFIX)/share/man/man1/reprise.1
+	install -Dm644 build/install/reprise.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/reprise
+	install -Dm644 build/install/_reprise $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_reprise
+	install -Dm644 build/install/reprise.service $(DESTDIR)$(PREFIX)/lib/systemd/system/reprise.service
+
+sanitize: sanitize-asan sanitize-tsan  ## the tests under Address-, UB- and ThreadSanitizer
+
+sanitize-asan: setup
+	$(call cmake_build,$(ASAN))
+	@scripts/test --preset $(ASAN) unit sim
+
+# Only the modules with threads; everything below them is owned by one.
+sanitize-tsan: setup
+	$(call cmake_build,tsan,broker_test server_test)
+	@scripts/test --preset tsan --only '^(broker|server)\.' unit
+
+format: setup  ## rewrite the C++ files in the project's format
+	@clang-format-14 -i $(cxx_files)
+
+format-check: setup  ## fail if `make format` would change a file
+	@clang-format-14 --dry-run -Werror $(cxx_files)
+
+lint: setup  ## clang-tidy over src/
+	@scripts/setup clang-tidy-14
+	@test -f build/dev/build.ninja || cmake --preset dev
+	@find src -name '*.cpp' | xargs -P $(JOBS) -n 1 clang-tidy-14 -p build/dev --quiet --warnings-as-errors='*'
+
+clean:  ## remove build/
+	rm -rf build

@@ -1,0 +1,43 @@
+# Compiler and linker settings that hold for every target.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # clang-tidy reads it
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+# assert() stays on in every build: a broken invariant must stop the process before it is stored.
+add_compile_options(-UNDEBUG)
+
+# -Wconversion is left out: it drowns our own code in findings about third-party templates.
+# Designated initialisers leave out what has a default; that is their point.
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+                    -Wno-missing-field-initializers)
+# GCC 12 takes the inactive side of a variant for an uninitialised value; the sanitizers and
+# clang-tidy look for real ones.
+add_compile_options(-Wno-maybe-uninitialized)
+if(REPRISE_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+if(REPRISE_SANITIZE)
+  # A report must fail the test that caused it, so undefined behaviour stops the process too.
+  add_compile_options(-fsanitize=${REPRISE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${REPRISE_SANITIZE})
+  if(REPRISE_SANITIZE MATCHES "thread")
+    add_compile_options(-Wno-tsan)  # Asio's fences: known to TSan as unsupported, no finding of ours
+  endif()
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
+endif()
+
+find_program(MOLD mold)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
