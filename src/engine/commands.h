@@ -1,0 +1,127 @@
+// Commands and replies: what can be asked of the engine, as plain values. Multi-item is the only
+// form; one job is a batch of one. Per-item results stand at the index of their item.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "model/job.h"
+#include "model/queue.h"
+
+namespace reprise {
+
+struct NewJob {
+  std::string payload;
+  PayloadKind payload_kind = PayloadKind::json;
+  Headers headers;
+  Duration delay{};
+  Priority priority = kDefaultPriority;
+  std::optional<Duration> ttl;
+  std::string key;  // empty: none
+};
+
+struct PushCommand {
+  QueueName queue;
+  bool create = false;  // make the queue with defaults when it is not there
+  // An item that the server could refuse on its own (limits, bad field) arrives as its error, so
+  // that results keep their places.
+  std::vector<Result<NewJob>> jobs;
+};
+struct PushedJob {
+  Seq seq{};
+  bool duplicate = false;  // the key was known; seq is the job it named first
+};
+struct PushReply {
+  std::vector<Result<PushedJob>> results;
+};
+
+// Names a claim while it waits, so that it can be answered or cancelled; unique, given by the
+// caller.
+using ClaimId = std::uint64_t;
+
+enum class LaneChoice : std::uint8_t { any, fresh, retry };
+
+struct ClaimCommand {
+  QueueName queue;
+  std::uint32_t max = 1;
+  Duration wait{};                // how long to wait for the first job
+  std::optional<Duration> lease;  // default: the queue's
+  LaneChoice lane = LaneChoice::any;
+  std::string worker;  // who asks; kept in the job's history
+};
+struct ClaimedJob {
+  LeaseToken token;  // token.job says which
+  RecordPtr record;
+  std::uint32_t attempts{};
+  std::uint32_t failures{};
+  Timestamp lease_deadline;
+  std::string last_error;
+};
+struct ClaimReply {
+  std::vector<ClaimedJob> jobs;
+};
+
+// One item each of ack, fail, release and extend. A token that could not be decoded arrives as its
+// error.
+struct AckItem {
+  Result<LeaseToken> token;
+};
+struct FailItem {
+  Result<LeaseToken> token;
+  std::string error;
+  std::optional<Duration> delay;  // retry then, instead of when the policy says
+  bool final = false;             // give up now
+};
+struct ReleaseItem {
+  Result<LeaseToken> token;
+  Duration delay{};
+};
+struct ExtendItem {
+  Result<LeaseToken> token;
+  std::optional<Duration> lease;  // from now on; default: the queue's
+};
+
+struct Acked {
+  JobKey job;
+};
+struct Failed {
+  JobKey job;
+  JobStatus status{};  // failed, or dead
+  Timestamp retry_at{};
+  DeathReason reason = DeathReason::none;
+};
+struct Released {
+  JobKey job;
+};
+struct Extended {
+  JobKey job;
+  Timestamp lease_deadline;
+};
+template <class T>
+using ItemResults = std::vector<Result<T>>;
+
+struct PutQueueCommand {
+  QueueName queue;
+  QueueConfig config;
+  bool only_if_absent = false;  // Errc::queue_exists otherwise
+};
+struct PutQueueReply {
+  bool created = false;
+  QueueStats stats;
+};
+
+// Edits a config in place or refuses; runs on the engine's thread, so it sees the current one.
+using ConfigEdit = std::function<Status(QueueConfig&)>;
+
+struct DroppedJob {
+  JobKey job;
+  JobStatus status{};  // what it was
+};
+
+}  // namespace reprise

@@ -1,0 +1,161 @@
+// Queues: create, edit, pause, delete, and what people see about them.
+#include <algorithm>
+
+#include "base/text.h"
+#include "engine/engine.h"
+#include "engine/queue_state.h"
+
+namespace reprise {
+
+QueueState* Engine::lookup(const QueueName& name) const {
+  const auto found = queues_.find(name);
+  return found == queues_.end() ? nullptr : found->second.get();
+}
+
+Error Engine::queue_not_found(const QueueName& name) const {
+  std::vector<std::string> candidates;
+  for (const auto& [other, queue] : queues_) {
+    if (other.ns == name.ns) candidates.push_back(other.name);
+  }
+  std::ranges::sort(candidates);  // the hash map's order would make the hint a matter of chance
+  std::string detail = "no queue '" + name.name + "' in namespace '" + name.ns + "'";
+  if (const auto meant = did_you_mean(name.name, candidates)) {
+    detail += "; did you mean '" + *meant + "'?";
+  }
+  return {Errc::queue_not_found, std::move(detail)};
+}
+
+Result<QueueNumber> Engine::find_queue(const QueueName& name) const {
+  const QueueState* queue = lookup(name);
+  if (queue == nullptr) return queue_not_found(name);
+  return queue->record.number;
+}
+
+QueueState& Engine::create_queue(const QueueName& name, const QueueConfig& config, Timestamp now) {
+  const QueueNumber number = server_.next_queue++;
+  server_changed_ = true;
+  restore_queue({.number = number, .name = name, .config = config, .created_at = now}, {});
+  QueueState& queue = *lookup(name);
+  ledger_.put_queue(queue.record);
+  touch(queue);
+  return queue;
+}
+
+Result<PutQueueReply> Engine::put_queue(const PutQueueCommand& command, Timestamp now) {
+  QueueState* queue = lookup(command.queue);
+  const bool created = queue == nullptr;
+  if (created) {
+    queue = &create_queue(command.queue, command.config, now);
+  } else if (command.only_if_absent) {
+    return Error{Errc::queue_exists, "queue '" + command.queue.name + "' exists already"};
+  } else {
+    queue->record.config = command.config;
+    ledger_.put_queue(queue->record);
+  }
+  return PutQueueReply{created, stats_of(*queue, now)};
+}
+
+Result<QueueStats> Engine::edit_queue(const QueueName& name, const ConfigEdit& edit,
+                                      Timestamp now) {
+  QueueState* queue = lookup(name);
+  if (queue == nullptr) return queue_not_found(name);
+  QueueConfig edited = queue->record.config;
+  REPRISE_TRY(edit(edited));
+  queue->record.config = edited;
+  ledger_.put_queue(queue->record);
+  return stats_of(*queue, now);
+}
+
+Result<QueueStats> Engine::pause_queue(const QueueName& name, bool paused, Timestamp now) {
+  QueueState* queue = lookup(name);
+  if (queue == nullptr) return queue_not_found(name);
+  if (queue->record.paused != paused) {
+    queue->record.paused = paused;
+    ledger_.put_queue(queue->record);
+    serve_waiting(*queue, now);
+  }
+  return stats_of(*queue, now);
+}
+
+Result<QueueStats> Engine::delete_queue(const QueueName& name, Timestamp now) {
+  QueueState* queue = lookup(name);
+  if (queue == nullptr) return queue_not_found(name);
+  QueueStats last = stats_of(*queue, now);
+  const QueueNumber number = queue->record.number;
+  for (WaitingClaim& claim : waiting_.take_all_of(number)) {
+    answers_.push_back({claim.id, Error{Errc::queue_not_found,
+                                        "queue '" + name.name + "' was deleted while waiting"}});
+  }
+  leases_.end_all_of(number);
+  ledger_.erase_queue(queue->record);
+  wakes_.erase({queue->wake_at, number});
+  touched_.erase(number);
+  server_changed_ = true;
+  by_number_.erase(number);
+  queues_.erase(name);
+  return last;
+}
+
+Result<QueueStats> Engine::queue_stats(const QueueName& name, Timestamp now) {
+  QueueState* queue = lookup(name);
+  if (queue == nullptr) return queue_not_found(name);
+  return stats_of(*queue, now);
+}
+
+std::vector<QueueStats> Engine::list_queues(const std::string& ns, Timestamp now) {
+  std::vector<QueueStats> list;
+  for (const auto& [name, queue] : queues_) {
+    if (ns.empty() || name.ns == ns) list.push_back(stats_of(*queue, now));
+  }
+  std::ranges::sort(list, {}, [](const QueueStats& stats) { return stats.queue.name; });
+  return list;
+}
+
+QueueStats Engine::stats_of(QueueState& queue, Timestamp now) {
+  QueueStats stats;
+  stats.queue = queue.record;
+  const auto set = [&](JobStatus status, std::uint64_t count) {
+    stats.by_status[static_cast<std::size_t>(status)] = count;
+  };
+  set(JobStatus::scheduled, queue.scheduled.size());
+  set(JobStatus::pending, queue.pending());
+  set(JobStatus::active, queue.active);
+  set(JobStatus::failed, queue.cooling.size());
+  set(JobStatus::dead, queue.totals.dead_now);
+  set(JobStatus::completed, queue.totals.completed);
+  stats.bytes = queue.bytes;
+  stats.oldest_pending_age = oldest_pending_age(queue, now);
+  stats.waiting_claims = waiting_.count_of(queue.record.number);
+  stats.totals = queue.totals;
+  stats.push_rate = queue.pushes.per_second(now);
+  stats.claim_rate = queue.claims.per_second(now);
+  stats.completion_rate = queue.completions.per_second(now);
+  stats.failure_rate = queue.failures.per_second(now);
+  return stats;
+}
+
+// A fresh job has waited since its push, a retry since it was due.
+std::optional<Duration> Engine::oldest_pending_age(const QueueState& queue, Timestamp now) {
+  std::optional<Duration> age;
+  if (!queue.fresh.empty()) {
+    const auto record = ledger_.record({queue.record.number, queue.fresh.oldest()});
+    if (record && *record) age = now - (*record)->pushed_at;
+  }
+  if (!queue.retry.empty()) age = std::max(age.value_or(Duration{}), now - queue.retry.begin()->at);
+  return age;
+}
+
+// Registers when the queue's own timers want it next; leases and waiting claims have tables of
+// their own.
+void Engine::rearm(QueueState& queue) {
+  Timestamp next = kNever;
+  if (!queue.scheduled.empty()) next = std::min(next, queue.scheduled.begin()->first.at);
+  if (!queue.cooling.empty()) next = std::min(next, queue.cooling.begin()->at);
+  if (!queue.expiries.empty()) next = std::min(next, queue.expiries.begin()->at);
+  if (next == queue.wake_at) return;
+  wakes_.erase({queue.wake_at, queue.record.number});
+  if (next != kNever) wakes_.emplace(next, queue.record.number);
+  queue.wake_at = next;
+}
+
+}  // namespace reprise

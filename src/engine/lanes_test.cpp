@@ -1,0 +1,109 @@
+#include "engine/lanes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace reprise {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<Seq> drained(FreshLane& lane) {
+  std::vector<Seq> order;
+  while (!lane.empty()) {
+    const auto [priority, seq] = lane.front();
+    EXPECT_TRUE(lane.erase(priority, seq));
+    order.push_back(seq);
+  }
+  return order;
+}
+
+TEST(FreshLane, GivesLowerPrioritiesFirstThenPushOrder) {
+  FreshLane lane;
+  lane.insert(1000, 1);
+  lane.insert(5, 2);
+  lane.insert(1000, 3);
+  lane.insert(0, 4);
+  lane.insert(std::numeric_limits<Priority>::max(), 5);
+  lane.insert(5, 6);
+  EXPECT_THAT(drained(lane), ElementsAre(4, 2, 6, 1, 3, 5));
+}
+
+TEST(FreshLane, AJobThatComesBackTakesItsOldPlace) {
+  FreshLane lane;
+  for (const Seq seq : {1, 2, 3, 4}) lane.insert(7, seq);
+  EXPECT_TRUE(lane.erase(7, 2));
+  EXPECT_TRUE(lane.erase(7, 1));
+  lane.insert(7, 5);
+  lane.insert(7, 2);
+  EXPECT_THAT(drained(lane), ElementsAre(2, 3, 4, 5));
+}
+
+TEST(FreshLane, CountsEachJobOnce) {
+  FreshLane lane;
+  EXPECT_TRUE(lane.empty());
+  lane.insert(1, 10);
+  lane.insert(1, 10);
+  lane.insert(2, 11);
+  EXPECT_EQ(lane.size(), 2U);
+  EXPECT_FALSE(lane.erase(1, 11)) << "that job has another priority";
+  EXPECT_FALSE(lane.erase(3, 10));
+  EXPECT_EQ(lane.size(), 2U);
+  EXPECT_TRUE(lane.erase(1, 10));
+  EXPECT_FALSE(lane.erase(1, 10));
+  EXPECT_TRUE(lane.erase(2, 11));
+  EXPECT_TRUE(lane.empty());
+}
+
+TEST(FreshLane, OldestIsByPushOrderWhateverThePriority) {
+  FreshLane lane;
+  lane.insert(1, 9);
+  lane.insert(1000, 4);
+  lane.insert(500, 6);
+  EXPECT_EQ(lane.oldest(), 4U);
+  lane.erase(1000, 4);
+  EXPECT_EQ(lane.oldest(), 6U);
+}
+
+TEST(TimedSeqs, AreOrderedByTimeThenPushOrder) {
+  using namespace std::chrono_literals;
+  TimedSeqs seqs;
+  seqs.insert({Timestamp{2s}, 1});
+  seqs.insert({Timestamp{1s}, 9});
+  seqs.insert({Timestamp{1s}, 3});
+  std::vector<Seq> order;
+  for (const TimedSeq& timed : seqs) order.push_back(timed.seq);
+  EXPECT_THAT(order, ElementsAre(3, 9, 1));
+}
+
+std::vector<int> retries(std::size_t picks) {  // 1 where the retry lane was picked
+  LaneShare share;
+  std::vector<int> picked(picks);
+  for (int& pick : picked) pick = share.next() == Lane::retry ? 1 : 0;
+  return picked;
+}
+
+TEST(LaneShare, GivesTheRetryLaneTwentyOfAHundred) {
+  const auto picked = retries(100);
+  EXPECT_EQ(std::ranges::count(picked, 1), 20);
+}
+
+// Not only in the long run: no window, wherever it starts, is off by more than one.
+TEST(LaneShare, IsExactOverEveryWindow) {
+  const auto picked = retries(200);
+  for (std::size_t begin = 0; begin < picked.size(); ++begin) {
+    int count = 0;
+    for (std::size_t end = begin; end < picked.size(); ++end) {
+      count += picked[end];
+      const double fair = static_cast<double>(end - begin + 1) / 5;
+      ASSERT_LE(std::abs(count - fair), 1.0) << "from " << begin << " to " << end;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace reprise

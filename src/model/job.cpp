@@ -1,0 +1,77 @@
+#include "model/job.h"
+
+#include <algorithm>
+#include <array>
+
+namespace reprise {
+namespace {
+
+constexpr std::array<std::string_view, kJobStatusCount> kStatusNames = {
+    "scheduled", "pending", "active", "failed", "dead", "completed"};
+
+}  // namespace
+
+std::string_view status_name(JobStatus status) {
+  return kStatusNames[static_cast<std::size_t>(status)];
+}
+
+std::optional<JobStatus> status_from_name(std::string_view name) {
+  const auto* found = std::ranges::find(kStatusNames, name);
+  if (found == kStatusNames.end()) return std::nullopt;
+  return static_cast<JobStatus>(found - kStatusNames.begin());
+}
+
+std::string_view lane_name(Lane lane) { return lane == Lane::fresh ? "fresh" : "retry"; }
+
+std::string_view outcome_name(AttemptOutcome outcome) {
+  switch (outcome) {
+    case AttemptOutcome::failed:
+      return "failed";
+    case AttemptOutcome::lease_expired:
+      return "lease_expired";
+    case AttemptOutcome::released:
+      return "released";
+  }
+  return "unknown";
+}
+
+std::string_view death_reason_name(DeathReason reason) {
+  switch (reason) {
+    case DeathReason::none:
+      return "none";
+    case DeathReason::max_attempts:
+      return "max_attempts";
+    case DeathReason::final:
+      return "final";
+    case DeathReason::lease_expired:
+      return "lease_expired";
+    case DeathReason::expired:
+      return "expired";
+    case DeathReason::corrupt:
+      return "corrupt";
+  }
+  return "unknown";
+}
+
+std::string_view decided_by_name(DecidedBy decided_by) {
+  return decided_by == DecidedBy::client ? "client" : "policy";
+}
+
+std::uint64_t JobRecord::byte_size() const {
+  std::uint64_t size = payload.size() + key.size();
+  for (const auto& [name, value] : headers) size += name.size() + value.size();
+  return size;
+}
+
+void append_to_history(std::vector<Attempt>& history, Attempt attempt) {
+  if (history.size() >= kHistoryKept) history.erase(history.begin() + 1);
+  history.push_back(std::move(attempt));
+}
+
+JobStatus effective_status(const JobState* state, Timestamp now) {
+  if (state == nullptr) return JobStatus::pending;
+  const bool waits = state->status == JobStatus::scheduled || state->status == JobStatus::failed;
+  return waits && state->due <= now ? JobStatus::pending : state->status;
+}
+
+}  // namespace reprise

@@ -1,0 +1,131 @@
+// Job: the plain values of one unit of work.
+// JobRecord is written once at push; JobState changes with every attempt. A job without a state is
+// fresh and pending, which is what most jobs are for most of their life.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+
+namespace reprise {
+
+enum class JobStatus : std::uint8_t {
+  scheduled = 0,  // pushed with a delay that has not passed
+  pending = 1,
+  active = 2,  // leased
+  failed = 3,  // cooling down until its retry
+  dead = 4,
+  completed = 5,
+};
+inline constexpr std::size_t kJobStatusCount = 6;
+
+std::string_view status_name(JobStatus status);
+std::optional<JobStatus> status_from_name(std::string_view name);
+
+// fresh: no failure yet. retry: at least one.
+enum class Lane : std::uint8_t { fresh = 0, retry = 1 };
+std::string_view lane_name(Lane lane);
+
+using Priority = std::uint32_t;  // lower is sooner
+inline constexpr Priority kDefaultPriority = 1000;
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+enum class PayloadKind : std::uint8_t { json = 0, bytes = 1 };
+
+struct JobRecord {
+  Timestamp pushed_at;
+  Timestamp expires_at = kNever;  // from the job's or the queue's ttl
+  Priority priority = kDefaultPriority;
+  PayloadKind payload_kind = PayloadKind::json;
+  std::string key;  // idempotency key; empty: none
+  Headers headers;
+  std::string payload;  // JSON exactly as it came, or bytes
+
+  // What a quota counts.
+  std::uint64_t byte_size() const;
+  friend bool operator==(const JobRecord&, const JobRecord&) = default;
+};
+using RecordPtr = std::shared_ptr<const JobRecord>;
+
+enum class AttemptOutcome : std::uint8_t { failed = 0, lease_expired = 1, released = 2 };
+std::string_view outcome_name(AttemptOutcome outcome);
+
+// One lease that did not end in an ack.
+struct Attempt {
+  std::uint32_t number{};  // 1 for the job's first lease
+  Timestamp started_at;
+  Timestamp ended_at;
+  AttemptOutcome outcome{};
+  std::string worker;
+  std::string error;
+  friend bool operator==(const Attempt&, const Attempt&) = default;
+};
+
+// Keeps the first attempt and the last nine: how it began and how it goes.
+inline constexpr std::size_t kHistoryKept = 10;
+void append_to_history(std::vector<Attempt>& history, Attempt attempt);
+
+enum class DeathReason : std::uint8_t {
+  none = 0,
+  max_attempts = 1,
+  final = 2,          // the client said so
+  lease_expired = 3,  // the last allowed attempt ended without a word
+  expired = 4,        // ttl
+  corrupt = 5,
+};
+std::string_view death_reason_name(DeathReason reason);
+enum class DecidedBy : std::uint8_t { policy = 0, client = 1 };
+std::string_view decided_by_name(DecidedBy decided_by);
+
+struct JobState {
+  JobStatus status = JobStatus::pending;
+  std::uint32_t failures = 0;  // since push or manual retry
+  std::uint32_t attempts = 0;  // leases ever granted
+  // scheduled: when it becomes pending. failed, and pending in the retry lane: the retry time,
+  // which is also its place in the lane.
+  Timestamp due{};
+  // active only.
+  std::uint64_t lease_nonce = 0;
+  Timestamp lease_started_at{};
+  Timestamp lease_deadline{};
+  std::string worker;
+  // Any time after the first attempt.
+  Timestamp first_attempt_at{};
+  std::string last_error;
+  std::vector<Attempt> history;
+  // dead only.
+  DeathReason death_reason = DeathReason::none;
+  DecidedBy decided_by = DecidedBy::policy;
+  Timestamp died_at{};
+
+  Lane lane() const { return failures == 0 ? Lane::fresh : Lane::retry; }
+  friend bool operator==(const JobState&, const JobState&) = default;
+};
+using StatePtr = std::shared_ptr<const JobState>;
+
+// What a stored state means at `now`: a delay that has passed needs no write to have passed.
+// A missing state (null) is pending.
+JobStatus effective_status(const JobState* state, Timestamp now);
+
+// A dead job: its record and the state it died in, kept together.
+struct DeadJob {
+  RecordPtr record;
+  StatePtr state;
+};
+
+// What an idempotency key points at, until when.
+struct KeyEntry {
+  Seq seq{};
+  Timestamp expires_at{};
+  friend bool operator==(const KeyEntry&, const KeyEntry&) = default;
+};
+
+}  // namespace reprise

@@ -1,0 +1,19 @@
+// QueueConfig to and from JSON: the one place that knows the field names, for the API, storage and
+// config files.
+#pragma once
+
+#include "base/json.h"
+#include "base/json_writer.h"
+#include "base/result.h"
+#include "model/queue.h"
+
+namespace reprise {
+
+// Changes the fields that `json` names and leaves the others: over a default-constructed config it
+// is a PUT, over an existing one a PATCH. null puts a field back to its default. On error `config`
+// is unchanged and the message names the field.
+Status apply_config_json(QueueConfig& config, const Json& json);
+
+void write_config_json(JsonWriter& out, const QueueConfig& config);
+
+}  // namespace reprise

@@ -1,0 +1,185 @@
+#include "model/queue_config_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace reprise {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+Status apply_text(QueueConfig& config, std::string_view text) {
+  const auto json = Json::parse(text);
+  if (!json) return json.error();
+  return apply_config_json(config, *json);
+}
+
+// A config in which nothing has its default, so that a field which is lost or swapped shows.
+QueueConfig all_set() {
+  return {.lease = 45s,
+          .ttl = 2h,
+          .retry = {.attempts = 7, .cooldown = 90s},
+          .max_jobs = 1000,
+          .max_bytes = 5'000'000,
+          .key_window = 7min};
+}
+
+struct Good {
+  std::string_view json;
+  void (*edit)(QueueConfig&);
+};
+
+class GoodConfigField : public testing::TestWithParam<Good> {};
+
+// Over the defaults it is what PUT does, over a full config what PATCH does.
+TEST_P(GoodConfigField, ChangesThatFieldAndNoOther) {
+  for (QueueConfig config : {QueueConfig{}, all_set()}) {
+    QueueConfig expected = config;
+    GetParam().edit(expected);
+    const Status applied = apply_text(config, GetParam().json);
+    ASSERT_TRUE(applied) << applied.error().detail;
+    EXPECT_EQ(config, expected) << GetParam().json;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Values, GoodConfigField,
+    testing::Values(
+        Good{R"({})", [](QueueConfig&) {}},
+        Good{R"({"lease": "2m"})", [](QueueConfig& c) { c.lease = 2min; }},
+        Good{R"({"lease": 1.5})", [](QueueConfig& c) { c.lease = 1500ms; }},
+        Good{R"({"lease": "100ms"})", [](QueueConfig& c) { c.lease = 100ms; }},
+        Good{R"({"lease": "7d"})", [](QueueConfig& c) { c.lease = 168h; }},
+        Good{R"({"ttl": "1h"})", [](QueueConfig& c) { c.ttl = 1h; }},
+        Good{R"({"ttl": 1})", [](QueueConfig& c) { c.ttl = 1s; }},
+        Good{R"({"retry": {}})", [](QueueConfig&) {}},
+        Good{R"({"retry": {"attempts": 0}})", [](QueueConfig& c) { c.retry.attempts = 0; }},
+        Good{R"({"retry": {"attempts": 4294967295}})",
+             [](QueueConfig& c) { c.retry.attempts = std::numeric_limits<std::uint32_t>::max(); }},
+        Good{R"({"retry": {"cooldown": "30s"}})", [](QueueConfig& c) { c.retry.cooldown = 30s; }},
+        Good{R"({"retry": {"cooldown": 0}})", [](QueueConfig& c) { c.retry.cooldown = 0s; }},
+        Good{R"({"retry": {"attempts": 3, "cooldown": "1m"}})",
+             [](QueueConfig& c) { c.retry = {.attempts = 3, .cooldown = 1min}; }},
+        Good{R"({"max_jobs": 1})", [](QueueConfig& c) { c.max_jobs = 1; }},
+        Good{R"({"max_bytes": 18446744073709551615})",
+             [](QueueConfig& c) { c.max_bytes = std::numeric_limits<std::uint64_t>::max(); }},
+        Good{R"({"key_window": "48h"})", [](QueueConfig& c) { c.key_window = 48h; }},
+        Good{R"({"max_jobs": 5, "lease": "1s"})", [](QueueConfig& c) {
+               c.max_jobs = 5;
+               c.lease = 1s;
+             }}));
+
+INSTANTIATE_TEST_SUITE_P(
+    NullMeansTheDefault, GoodConfigField,
+    testing::Values(
+        Good{R"({"lease": null})", [](QueueConfig& c) { c.lease = 30s; }},
+        Good{R"({"ttl": null})", [](QueueConfig& c) { c.ttl.reset(); }},
+        Good{R"({"retry": null})", [](QueueConfig& c) { c.retry = {}; }},
+        Good{R"({"retry": {"attempts": null}})", [](QueueConfig& c) { c.retry.attempts = 0; }},
+        Good{R"({"retry": {"cooldown": null}})", [](QueueConfig& c) { c.retry.cooldown = 0s; }},
+        Good{R"({"max_jobs": null})", [](QueueConfig& c) { c.max_jobs.reset(); }},
+        Good{R"({"max_bytes": null})", [](QueueConfig& c) { c.max_bytes.reset(); }},
+        Good{R"({"key_window": null})", [](QueueConfig& c) { c.key_window = 24h; }}));
+
+struct Bad {
+  std::string_view json;
+  Errc code;
+  std::string_view message;
+};
+
+class BadConfig : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadConfig, IsRefusedByNameAndChangesNothing) {
+  for (const QueueConfig& before : {QueueConfig{}, all_set()}) {
+    QueueConfig config = before;
+    const Status applied = apply_text(config, GetParam().json);
+    ASSERT_FALSE(applied) << GetParam().json;
+    EXPECT_EQ(applied.error().code, GetParam().code) << applied.error().detail;
+    EXPECT_THAT(applied.error().detail, HasSubstr(GetParam().message));
+    EXPECT_EQ(config, before);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    WrongKind, BadConfig,
+    testing::Values(Bad{"[]", Errc::invalid_request, "object"},
+                    Bad{"null", Errc::invalid_request, "object"},
+                    Bad{R"({"lease": true})", Errc::invalid_request, "lease"},
+                    Bad{R"({"ttl": []})", Errc::invalid_request, "ttl"},
+                    Bad{R"({"retry": 3})", Errc::invalid_request, "retry"},
+                    Bad{R"({"retry": []})", Errc::invalid_request, "retry"},
+                    Bad{R"({"retry": {"attempts": "3"}})", Errc::invalid_request, "retry.attempts"},
+                    Bad{R"({"retry": {"cooldown": {}}})", Errc::invalid_request, "retry.cooldown"},
+                    Bad{R"({"max_jobs": "10"})", Errc::invalid_request, "max_jobs"},
+                    Bad{R"({"max_bytes": false})", Errc::invalid_request, "max_bytes"},
+                    Bad{R"({"key_window": []})", Errc::invalid_request, "key_window"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    OutOfRange, BadConfig,
+    testing::Values(Bad{R"({"lease": "99ms"})", Errc::invalid_field, "lease"},
+                    Bad{R"({"lease": 0})", Errc::invalid_field, "lease"},
+                    Bad{R"({"lease": "7d1s"})", Errc::invalid_field, "lease"},
+                    Bad{R"({"lease": "soon"})", Errc::invalid_field, "lease"},
+                    Bad{R"({"ttl": "0s"})", Errc::invalid_field, "ttl"},
+                    Bad{R"({"ttl": -1})", Errc::invalid_field, "ttl"},
+                    Bad{R"({"retry": {"attempts": -1}})", Errc::invalid_field, "retry.attempts"},
+                    Bad{R"({"retry": {"attempts": 1.5}})", Errc::invalid_field, "retry.attempts"},
+                    Bad{R"({"retry": {"attempts": 4294967296}})", Errc::invalid_field,
+                        "retry.attempts"},
+                    Bad{R"({"retry": {"cooldown": "5x"}})", Errc::invalid_field, "retry.cooldown"},
+                    Bad{R"({"max_jobs": 0})", Errc::invalid_field, "max_jobs"},
+                    Bad{R"({"max_jobs": -1})", Errc::invalid_field, "max_jobs"},
+                    Bad{R"({"max_bytes": 0})", Errc::invalid_field, "max_bytes"},
+                    Bad{R"({"max_bytes": 1e30})", Errc::invalid_field, "max_bytes"},
+                    Bad{R"({"key_window": "101 years"})", Errc::invalid_field, "key_window"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Unknown, BadConfig,
+    testing::Values(Bad{R"({"leases": "30s"})", Errc::unknown_field, "did you mean 'lease'"},
+                    Bad{R"({"colour": null})", Errc::unknown_field, "colour"},
+                    Bad{R"({"retry": {"attempt": 3}})", Errc::unknown_field,
+                        "did you mean 'retry.attempts'"},
+                    Bad{R"({"retry": {"backoff": {}}})", Errc::unknown_field, "retry.backoff"}));
+
+// A good field beside a bad one must not be half applied, whichever stands first.
+INSTANTIATE_TEST_SUITE_P(
+    BesideGoodFields, BadConfig,
+    testing::Values(Bad{R"({"max_jobs": 5, "lease": "1ms"})", Errc::invalid_field, "lease"},
+                    Bad{R"({"lease": "1ms", "max_jobs": 5})", Errc::invalid_field, "lease"},
+                    Bad{R"({"lease": "5s", "retry": {"attempts": 2, "cooldown": "x"}})",
+                        Errc::invalid_field, "retry.cooldown"},
+                    Bad{R"({"retry": {"attempts": 2}, "lese": "5s"})", Errc::unknown_field,
+                        "lese"}));
+
+std::string written(const QueueConfig& config) {
+  JsonWriter out;
+  write_config_json(out, config);
+  return out.take();
+}
+
+TEST(WrittenConfig, NamesEveryFieldEvenWhenItIsNotSet) {
+  EXPECT_EQ(written({}), R"({"lease":"30s","ttl":null,"retry":{"attempts":0,"cooldown":"0s"},)"
+                         R"("max_jobs":null,"max_bytes":null,"key_window":"1d"})");
+}
+
+TEST(WrittenConfig, AppliedOverAnyConfigGivesTheSameBack) {
+  QueueConfig odd;
+  odd.lease = 100ms;
+  odd.ttl = 1us;
+  odd.max_bytes = std::numeric_limits<std::uint64_t>::max();
+  for (const QueueConfig& config : {QueueConfig{}, all_set(), odd}) {
+    for (QueueConfig target : {QueueConfig{}, all_set()}) {
+      const Status applied = apply_text(target, written(config));
+      ASSERT_TRUE(applied) << applied.error().detail;
+      EXPECT_EQ(target, config) << written(config);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace reprise

@@ -1,0 +1,98 @@
+// MapLedger: a Ledger of a few maps, open to the test, that can be told which of its records fail
+// their checksum.
+// Threads: one owner, no locks.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "engine/ledger.h"
+
+namespace reprise::test {
+
+struct MapLedger final : Ledger {
+  using KeyName = std::pair<QueueNumber, std::string>;
+
+  std::map<JobKey, RecordPtr> jobs;
+  std::map<JobKey, StatePtr> states;
+  std::map<JobKey, DeadJob> dead_jobs;
+  std::map<KeyName, KeyEntry> keys;
+  std::map<QueueNumber, QueueRecord> queues;
+  std::map<QueueNumber, QueueTotals> totals;
+  ServerState server;
+
+  std::set<JobKey> corrupt_records;
+  std::set<JobKey> corrupt_states;
+
+  Result<RecordPtr> record(JobKey job) override {
+    if (corrupt_records.contains(job)) return Error{Errc::corrupt, "record fails its checksum"};
+    return find(jobs, job);
+  }
+  Result<StatePtr> state(JobKey job) override {
+    if (corrupt_states.contains(job)) return Error{Errc::corrupt, "state fails its checksum"};
+    return find(states, job);
+  }
+  Result<DeadJob> dead(JobKey job) override { return find(dead_jobs, job); }
+  Result<std::optional<KeyEntry>> key(QueueNumber queue, std::string_view key) override {
+    const auto found = keys.find({queue, std::string(key)});
+    if (found == keys.end()) return std::optional<KeyEntry>{};
+    return std::optional(found->second);
+  }
+  // As long as the stored form would be, and unlike it.
+  std::string raw_record(JobKey job) override {
+    const RecordPtr record = find(jobs, job);
+    return record ? "damaged bytes of " + record->payload : "";
+  }
+
+  std::uint64_t stored_byte_size(JobKey job) override {
+    const RecordPtr record = find(jobs, job);
+    return record ? record->byte_size() : 0;
+  }
+
+  void put_job(JobKey job, RecordPtr record) override { jobs[job] = std::move(record); }
+  void put_state(JobKey job, StatePtr state) override { states[job] = std::move(state); }
+  void erase_job(JobKey job) override {
+    jobs.erase(job);
+    states.erase(job);
+    corrupt_records.erase(job);
+    corrupt_states.erase(job);
+  }
+  void bury(JobKey job, DeadJob dead) override {
+    erase_job(job);
+    dead_jobs[job] = std::move(dead);
+  }
+  void erase_dead(JobKey job) override { dead_jobs.erase(job); }
+  void put_key(QueueNumber queue, std::string_view key, KeyEntry entry) override {
+    keys[{queue, std::string(key)}] = entry;
+  }
+  void erase_key(QueueNumber queue, std::string_view key) override {
+    keys.erase({queue, std::string(key)});
+  }
+  void put_queue(const QueueRecord& queue) override { queues[queue.number] = queue; }
+  void erase_queue(const QueueRecord& queue) override {
+    const auto of_queue = [&](const auto& entry) { return entry.first.queue == queue.number; };
+    std::erase_if(jobs, of_queue);
+    std::erase_if(states, of_queue);
+    std::erase_if(dead_jobs, of_queue);
+    std::erase_if(keys, [&](const auto& entry) { return entry.first.first == queue.number; });
+    queues.erase(queue.number);
+    totals.erase(queue.number);
+  }
+  void put_totals(QueueNumber queue, const QueueTotals& of_queue) override {
+    totals[queue] = of_queue;
+  }
+  void put_server(const ServerState& state) override { server = state; }
+
+ private:
+  template <class Value>
+  static Value find(const std::map<JobKey, Value>& map, JobKey job) {
+    const auto found = map.find(job);
+    return found == map.end() ? Value{} : found->second;
+  }
+};
+
+}  // namespace reprise::test
