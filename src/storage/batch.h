@@ -1,0 +1,44 @@
+// Batch: mutations that become visible and durable together or not at all, kept as one flat byte
+// string: the form in which a write-ahead journal wants it.
+// Order counts: a later mutation of the same key wins.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "storage/keyspace.h"
+
+namespace reprise::storage {
+
+class Batch {
+ public:
+  void put(Keyspace keyspace, std::string_view key, std::string_view value);
+  void erase(Keyspace keyspace, std::string_view key);
+  // Everything in [begin, end); nothing when end <= begin. Meant for a whole queue: each one costs
+  // every reader a little until it is compacted away.
+  void erase_range(Keyspace keyspace, std::string_view begin, std::string_view end);
+
+  bool empty() const { return count_ == 0; }
+  std::size_t count() const { return count_; }
+  std::size_t byte_size() const { return bytes_.size(); }
+  void clear();
+  void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
+
+  // Receives a batch's mutations in order.
+  class Visitor {
+   public:
+    virtual ~Visitor() = default;
+    virtual void put(Keyspace keyspace, std::string_view key, std::string_view value) = 0;
+    virtual void erase(Keyspace keyspace, std::string_view key) = 0;
+    virtual void erase_range(Keyspace keyspace, std::string_view begin, std::string_view end) = 0;
+  };
+  void visit(Visitor& visitor) const;
+
+ private:
+  std::string bytes_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace reprise::storage

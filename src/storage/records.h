@@ -1,0 +1,58 @@
+// Records: how the values of the model become bytes and come back.
+// Every record is: version u8, body, CRC-32C u32 of all before it (docs/format.md, byte by byte).
+// A decoder that meets another version, a wrong checksum or a body that does not add up returns
+// Errc::corrupt; it never guesses.
+//
+// Changing a record: give it a new version, keep decoding the old one, add the old bytes to
+// tests/compat, and write the new layout down in docs/format.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/job.h"
+#include "model/queue.h"
+#include "model/server_state.h"
+
+namespace reprise::storage {
+
+// The format of a whole data directory. A build refuses a directory with a newer one.
+inline constexpr std::uint32_t kFormatVersion = 1;
+
+std::string encode_job(const JobRecord& record);
+Result<JobRecord> decode_job(std::string_view bytes);
+
+// What a restart needs of a record, without reading its headers and payload. The fields stand at
+// fixed places at the front of the record; the checksum is not verified here but when the whole
+// record is read.
+struct JobOutline {
+  Timestamp pushed_at;
+  Timestamp expires_at;
+  Priority priority{};
+  std::uint64_t byte_size{};  // JobRecord::byte_size()
+};
+Result<JobOutline> decode_job_outline(std::string_view bytes);
+
+std::string encode_state(const JobState& state);
+Result<JobState> decode_state(std::string_view bytes);
+
+std::string encode_dead(const DeadJob& dead);
+Result<DeadJob> decode_dead(std::string_view bytes);
+
+std::string encode_key_entry(const KeyEntry& entry);
+Result<KeyEntry> decode_key_entry(std::string_view bytes);
+
+std::string encode_queue(const QueueRecord& queue);
+Result<QueueRecord> decode_queue(std::string_view bytes);
+
+std::string encode_totals(const QueueTotals& totals);
+Result<QueueTotals> decode_totals(std::string_view bytes);
+
+std::string encode_server(const ServerState& server);
+Result<ServerState> decode_server(std::string_view bytes);
+
+std::string encode_format_version(std::uint32_t version);
+Result<std::uint32_t> decode_format_version(std::string_view bytes);
+
+}  // namespace reprise::storage

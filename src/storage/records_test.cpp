@@ -1,0 +1,527 @@
+#include "storage/records.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/random.h"
+
+namespace reprise::storage {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+Timestamp at(std::int64_t microseconds) { return Timestamp(Duration(microseconds)); }
+
+std::string to_hex(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string hex;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    hex.push_back(kDigits[byte >> 4]);
+    hex.push_back(kDigits[byte & 15]);
+  }
+  return hex;
+}
+
+// One example of each kind, with every field different from its default.
+
+JobRecord example_job() {
+  return {.pushed_at = at(0x0102030405060708),
+          .expires_at = at(0x1112131415161718),
+          .priority = 0x21222324,
+          .payload_kind = PayloadKind::bytes,
+          .key = "key",
+          .headers = {{"tenant", "a"}, {"trace", ""}},
+          .payload = "payload"};
+}
+
+JobState example_state() {
+  JobState state;
+  state.status = JobStatus::active;
+  state.failures = 2;
+  state.attempts = 300;
+  state.due = at(1);
+  state.lease_nonce = 0x3132333435363738;
+  state.lease_started_at = at(2);
+  state.lease_deadline = at(3);
+  state.worker = "w";
+  state.first_attempt_at = at(4);
+  state.last_error = "timeout";
+  state.history = {{.number = 1,
+                    .started_at = at(5),
+                    .ended_at = at(6),
+                    .outcome = AttemptOutcome::lease_expired,
+                    .worker = "w1",
+                    .error = ""},
+                   {.number = 299,
+                    .started_at = at(7),
+                    .ended_at = at(8),
+                    .outcome = AttemptOutcome::failed,
+                    .worker = "",
+                    .error = "timeout"}};
+  state.death_reason = DeathReason::final;
+  state.decided_by = DecidedBy::client;
+  state.died_at = at(-1);
+  return state;
+}
+
+DeadJob example_dead() {
+  return {.record = std::make_shared<const JobRecord>(example_job()),
+          .state = std::make_shared<const JobState>(example_state())};
+}
+
+QueueRecord example_queue() {
+  QueueRecord queue;
+  queue.number = 7;
+  queue.name = {.ns = "shop", .name = "orders"};
+  queue.config.lease = 45s;
+  queue.config.ttl = 24h;
+  queue.config.retry = {.attempts = 3, .cooldown = 30s};
+  queue.config.max_jobs = 1000;
+  queue.config.max_bytes = std::numeric_limits<std::uint64_t>::max();
+  queue.config.key_window = 1h;
+  queue.paused = true;
+  queue.created_at = at(9);
+  return queue;
+}
+
+QueueTotals example_totals() {
+  return {.pushed = 1,
+          .duplicates = 2,
+          .claimed = 3,
+          .completed = 4,
+          .failed = 5,
+          .released = 6,
+          .lease_expired = 7,
+          .expired = 8,
+          .died = 9,
+          .dropped = 300,
+          .dead_now = std::numeric_limits<std::uint64_t>::max()};
+}
+
+const KeyEntry kExampleEntry{.seq = 0x0102030405060708, .expires_at = at(10)};
+const ServerState kExampleServer{.next_seq = 1000, .next_queue = 8, .clock = at(11)};
+
+// Every kind of record, with a decoder that tells only whether it decodes, and why not.
+struct RecordKind {
+  std::string name;
+  std::string example;
+  std::function<Status(std::string_view)> decode;
+
+  friend std::ostream& operator<<(std::ostream& out, const RecordKind& kind) {
+    return out << kind.name;
+  }
+};
+
+template <class T>
+std::function<Status(std::string_view)> only_status(Result<T> (*decode)(std::string_view)) {
+  return [decode](std::string_view bytes) -> Status {
+    const auto result = decode(bytes);
+    if (!result) return result.error();
+    return ok();
+  };
+}
+
+std::vector<RecordKind> record_kinds() {
+  return {{"Job", encode_job(example_job()), only_status(decode_job)},
+          {"State", encode_state(example_state()), only_status(decode_state)},
+          {"Dead", encode_dead(example_dead()), only_status(decode_dead)},
+          {"KeyEntry", encode_key_entry(kExampleEntry), only_status(decode_key_entry)},
+          {"Queue", encode_queue(example_queue()), only_status(decode_queue)},
+          {"Totals", encode_totals(example_totals()), only_status(decode_totals)},
+          {"Server", encode_server(kExampleServer), only_status(decode_server)},
+          {"FormatVersion", encode_format_version(1), only_status(decode_format_version)}};
+}
+
+// `record` with its checksum made right again.
+std::string resealed(std::string record) {
+  record.resize(record.size() - 4);
+  ByteWriter(record).fixed(crc32c(record));
+  return record;
+}
+
+class EveryRecord : public testing::TestWithParam<RecordKind> {
+ protected:
+  void expect_corrupt(std::string_view bytes) {
+    const auto status = GetParam().decode(bytes);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, Errc::corrupt);
+  }
+};
+
+TEST_P(EveryRecord, DecodesWhenWhole) { EXPECT_TRUE(GetParam().decode(GetParam().example)); }
+
+TEST_P(EveryRecord, IsRefusedWithAnyBitFlipped) {
+  std::string bytes = GetParam().example;
+  for (char& byte : bytes) {
+    for (int bit = 0; bit < 8; ++bit) {
+      byte = static_cast<char>(byte ^ (1 << bit));
+      expect_corrupt(bytes);
+      byte = static_cast<char>(byte ^ (1 << bit));
+    }
+  }
+}
+
+TEST_P(EveryRecord, IsRefusedWhenCutOrLonger) {
+  const std::string& bytes = GetParam().example;
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    expect_corrupt(std::string_view(bytes).substr(0, length));
+  }
+  expect_corrupt(bytes + '\0');
+}
+
+// A body that is wrong though its checksum is right: what only a bug can write.
+TEST_P(EveryRecord, IsRefusedWhenItsFieldsDoNotAddUp) {
+  const std::string& bytes = GetParam().example;
+  for (std::size_t length = 6; length < bytes.size(); ++length) {
+    expect_corrupt(resealed(bytes.substr(0, length)));
+  }
+  expect_corrupt(resealed(bytes + '\0'));
+}
+
+TEST_P(EveryRecord, OfAnotherVersionIsRefusedByName) {
+  std::string bytes = GetParam().example;
+  bytes.front() = 2;
+  const auto status = GetParam().decode(resealed(bytes));
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Errc::corrupt);
+  EXPECT_THAT(status.error().detail, HasSubstr("version 2"));
+  EXPECT_THAT(status.error().detail, HasSubstr("version 1"));
+}
+
+TEST_P(EveryRecord, SurvivesAnyChangeOfOneByteWithoutHarm) {
+  const std::string& bytes = GetParam().example;
+  for (std::size_t i = 1; i + 4 < bytes.size(); ++i) {
+    for (const int value : {0x00, 0x7F, 0x80, 0xFF}) {
+      std::string changed = bytes;
+      changed[i] = static_cast<char>(value);
+      (void)GetParam().decode(resealed(changed));  // right or wrong, but no crash and no huge size
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryRecord, testing::ValuesIn(record_kinds()),
+                         [](const auto& kind) { return kind.param.name; });
+
+// The bytes themselves. When one of these fails, data that users have can no longer be read:
+// docs/format.md says how to change a record.
+
+TEST(GoldenBytes, Job) {
+  EXPECT_EQ(to_hex(encode_job(example_job())),
+            "01"                  // version
+            "0807060504030201"    // pushed_at
+            "1817161514131211"    // expires_at
+            "24232221"            // priority
+            "1600000000000000"    // byte_size
+            "01"                  // payload_kind
+            "036b6579"            // key
+            "02"                  // 2 headers
+            "0674656e616e740161"  // tenant: a
+            "05747261636500"      // trace: (empty)
+            "077061796c6f6164"    // payload
+            "8cc2bb26");          // checksum
+}
+
+TEST(GoldenBytes, State) {
+  EXPECT_EQ(to_hex(encode_state(example_state())),
+            "01"                                            // version
+            "02"                                            // status
+            "02"                                            // failures
+            "ac02"                                          // attempts
+            "0100000000000000"                              // due
+            "3837363534333231"                              // lease_nonce
+            "0200000000000000"                              // lease_started_at
+            "0300000000000000"                              // lease_deadline
+            "0177"                                          // worker
+            "0400000000000000"                              // first_attempt_at
+            "0774696d656f7574"                              // last_error
+            "02"                                            // 2 attempts
+            "01050000000000000006000000000000000102773100"  // number, started, ended, outcome,
+                                                            // worker, error
+            "ab020700000000000000080000000000000000000774696d656f7574"  // the same
+            "02"                                                        // death_reason
+            "01"                                                        // decided_by
+            "ffffffffffffffff"                                          // died_at
+            "29e625ad");                                                // checksum
+}
+
+TEST(GoldenBytes, Dead) {
+  EXPECT_EQ(to_hex(encode_dead(example_dead())),
+            "01"  // version
+            "3f"  // length of the job record
+            "010807060504030201181716151413121124232221160000000000000001036b6579020674656e61"
+            "6e74016105747261636500077061796c6f61648cc2bb26"
+            "78"  // length of the state record
+            "010202ac020100000000000000383736353433323102000000000000000300000000000000017704"
+            "000000000000000774696d656f75740201050000000000000006000000000000000102773100ab02"
+            "0700000000000000080000000000000000000774696d656f75740201ffffffffffffffff29e625ad"
+            "f2a5d3bf");  // checksum
+}
+
+TEST(GoldenBytes, KeyEntry) {
+  EXPECT_EQ(to_hex(encode_key_entry(kExampleEntry)),
+            "01"                // version
+            "0807060504030201"  // seq
+            "0a00000000000000"  // expires_at
+            "e61249ff");        // checksum
+}
+
+TEST(GoldenBytes, Queue) {
+  EXPECT_EQ(to_hex(encode_queue(example_queue())),
+            "01"                // version
+            "07000000"          // number
+            "0473686f70"        // namespace
+            "066f7264657273"    // name
+            "01"                // paused
+            "0900000000000000"  // created_at
+            "8501"              // length
+            "7b226c65617365223a22343573222c2274746c223a223164222c227265747279223a7b2261747465"
+            "6d707473223a332c22636f6f6c646f776e223a22333073227d2c226d61785f6a6f6273223a313030"
+            "302c226d61785f6279746573223a31383434363734343037333730393535313631352c226b65795f"
+            "77696e646f77223a223168227d"  // config, as JSON
+            "21039a6a");                  // checksum
+}
+
+TEST(GoldenBytes, Totals) {
+  EXPECT_EQ(to_hex(encode_totals(example_totals())),
+            "01"                    // version
+            "010203040506070809"    // pushed to died
+            "ac02"                  // dropped
+            "ffffffffffffffffff01"  // dead_now
+            "c3b147a9");            // checksum
+}
+
+TEST(GoldenBytes, Server) {
+  EXPECT_EQ(to_hex(encode_server(kExampleServer)),
+            "01"                // version
+            "e803000000000000"  // next_seq
+            "08000000"          // next_queue
+            "0b00000000000000"  // clock
+            "0f88a062");        // checksum
+}
+
+TEST(GoldenBytes, FormatVersion) {
+  EXPECT_EQ(to_hex(encode_format_version(1)),
+            "01"          // version
+            "01000000"    // format
+            "21b326a0");  // checksum
+}
+
+// Round trips of random values.
+
+class RandomRecords {
+ public:
+  explicit RandomRecords(std::uint64_t seed) : random_(seed) {}
+
+  JobRecord job() {
+    JobRecord record;
+    record.pushed_at = time();
+    record.expires_at = random_.below(2) == 0 ? kNever : time();
+    record.priority = static_cast<Priority>(number());
+    record.payload_kind = static_cast<PayloadKind>(random_.below(2));
+    record.key = bytes(20);
+    record.headers.resize(random_.below(4));
+    for (auto& [name, value] : record.headers) {
+      name = bytes(10);
+      value = bytes(200);
+    }
+    record.payload = bytes(5000);
+    return record;
+  }
+
+  JobState state() {
+    JobState state;
+    state.status = static_cast<JobStatus>(random_.below(kJobStatusCount));
+    state.failures = static_cast<std::uint32_t>(number());
+    state.attempts = static_cast<std::uint32_t>(number());
+    state.due = time();
+    state.lease_nonce = number();
+    state.lease_started_at = time();
+    state.lease_deadline = time();
+    state.worker = bytes(20);
+    state.first_attempt_at = time();
+    state.last_error = bytes(300);
+    for (std::uint64_t i = random_.below(kHistoryKept + 1); i > 0; --i) {
+      state.history.push_back(attempt());
+    }
+    state.death_reason = static_cast<DeathReason>(random_.below(6));
+    state.decided_by = static_cast<DecidedBy>(random_.below(2));
+    state.died_at = time();
+    return state;
+  }
+
+  QueueRecord queue() {
+    QueueRecord queue;
+    queue.number = static_cast<QueueNumber>(number());
+    queue.name = {.ns = std::to_string(number()), .name = std::to_string(number())};
+    queue.config.lease = 1s * (1 + random_.below(3600));
+    if (random_.below(2) == 0) queue.config.ttl = 1ms * (1 + random_.below(100000));
+    queue.config.retry.attempts = static_cast<std::uint32_t>(number());
+    queue.config.retry.cooldown = 1ms * random_.below(100000);
+    if (random_.below(2) == 0) queue.config.max_jobs = 1 + number() / 2;
+    if (random_.below(2) == 0) queue.config.max_bytes = 1 + number() / 2;
+    queue.paused = random_.below(2) == 0;
+    queue.created_at = time();
+    return queue;
+  }
+
+  QueueTotals totals() {
+    return {.pushed = number(),
+            .duplicates = number(),
+            .claimed = number(),
+            .completed = number(),
+            .failed = number(),
+            .released = number(),
+            .lease_expired = number(),
+            .expired = number(),
+            .died = number(),
+            .dropped = number(),
+            .dead_now = number()};
+  }
+
+  // Of all magnitudes.
+  std::uint64_t number() { return random_.next_u64() >> random_.below(64); }
+  Timestamp time() { return at(static_cast<std::int64_t>(number())); }
+
+ private:
+  Attempt attempt() {
+    Attempt attempt;
+    attempt.number = static_cast<std::uint32_t>(number());
+    attempt.started_at = time();
+    attempt.ended_at = time();
+    attempt.outcome = static_cast<AttemptOutcome>(random_.below(3));
+    attempt.worker = bytes(20);
+    attempt.error = bytes(300);
+    return attempt;
+  }
+  std::string bytes(std::uint64_t size_max) {
+    std::string text(random_.below(size_max + 1), '\0');
+    for (char& byte : text) byte = static_cast<char>(random_.next_u64());
+    return text;
+  }
+
+  SeededRandom random_;
+};
+
+class RoundTrip : public testing::Test {
+ protected:
+  static constexpr int kRounds = 300;
+  RandomRecords random_{20260131};
+};
+
+TEST_F(RoundTrip, Job) {
+  for (int i = 0; i < kRounds; ++i) {
+    const JobRecord record = random_.job();
+    const std::string encoded = encode_job(record);
+    const auto decoded = decode_job(encoded);
+    ASSERT_TRUE(decoded) << decoded.error().detail;
+    EXPECT_EQ(*decoded, record);
+    EXPECT_EQ(encoded.capacity(), std::max(encoded.size(), std::string().capacity()))
+        << "allocated more than once or too much";
+  }
+}
+
+TEST_F(RoundTrip, JobOutlineIsTheRecordsFront) {
+  for (int i = 0; i < kRounds; ++i) {
+    const JobRecord record = random_.job();
+    const auto outline = decode_job_outline(encode_job(record));
+    ASSERT_TRUE(outline) << outline.error().detail;
+    EXPECT_EQ(outline->pushed_at, record.pushed_at);
+    EXPECT_EQ(outline->expires_at, record.expires_at);
+    EXPECT_EQ(outline->priority, record.priority);
+    EXPECT_EQ(outline->byte_size, record.byte_size());
+  }
+}
+
+TEST_F(RoundTrip, State) {
+  for (int i = 0; i < kRounds; ++i) {
+    const JobState state = random_.state();
+    const auto decoded = decode_state(encode_state(state));
+    ASSERT_TRUE(decoded) << decoded.error().detail;
+    EXPECT_EQ(*decoded, state);
+  }
+}
+
+TEST_F(RoundTrip, Dead) {
+  for (int i = 0; i < kRounds; ++i) {
+    const DeadJob dead{.record = std::make_shared<const JobRecord>(random_.job()),
+                       .state = std::make_shared<const JobState>(random_.state())};
+    const auto decoded = decode_dead(encode_dead(dead));
+    ASSERT_TRUE(decoded) << decoded.error().detail;
+    EXPECT_EQ(*decoded->record, *dead.record);
+    EXPECT_EQ(*decoded->state, *dead.state);
+  }
+}
+
+TEST_F(RoundTrip, Queue) {
+  EXPECT_EQ(*decode_queue(encode_queue(example_queue())), example_queue());
+  for (int i = 0; i < kRounds; ++i) {
+    const QueueRecord queue = random_.queue();
+    const auto decoded = decode_queue(encode_queue(queue));
+    ASSERT_TRUE(decoded) << decoded.error().detail;
+    EXPECT_EQ(*decoded, queue);
+  }
+}
+
+TEST_F(RoundTrip, SmallRecords) {
+  for (int i = 0; i < kRounds; ++i) {
+    const QueueTotals totals = random_.totals();
+    EXPECT_EQ(*decode_totals(encode_totals(totals)), totals);
+    const KeyEntry entry{.seq = random_.number(), .expires_at = random_.time()};
+    EXPECT_EQ(*decode_key_entry(encode_key_entry(entry)), entry);
+    const ServerState server{.next_seq = random_.number(),
+                             .next_queue = static_cast<QueueNumber>(random_.number()),
+                             .clock = random_.time()};
+    EXPECT_EQ(*decode_server(encode_server(server)), server);
+    const auto version = static_cast<std::uint32_t>(random_.number());
+    EXPECT_EQ(*decode_format_version(encode_format_version(version)), version);
+  }
+}
+
+TEST(JobOutline, RefusesWhatIsTooShortOrOfAnotherVersion) {
+  const std::string bytes = encode_job(JobRecord());
+  for (std::size_t length = 0; length < 34; ++length) {
+    EXPECT_FALSE(decode_job_outline(bytes.substr(0, length))) << length;
+  }
+  std::string newer = bytes;
+  newer.front() = 2;
+  EXPECT_FALSE(decode_job_outline(newer));
+}
+
+TEST(JobOutline, ReadsAnyBytesWithoutHarm) {
+  SeededRandom random(1);
+  for (int i = 0; i < 1000; ++i) {
+    std::string bytes(random.below(60), '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random.next_u64());
+    if (!bytes.empty()) bytes.front() = 1;
+    (void)decode_job_outline(bytes);
+  }
+}
+
+// byte_size is stored for the outline; a record in which it lies would break quotas.
+TEST(JobRecordBytes, AreRefusedWhenTheStoredSizeIsNotTheRealOne) {
+  constexpr std::size_t kByteSizeOffset = 21;
+  std::string bytes = encode_job(example_job());
+  bytes[kByteSizeOffset] ^= 1;
+  EXPECT_FALSE(decode_job(resealed(bytes)));
+}
+
+TEST(QueueRecordBytes, AreRefusedWithAConfigThatThisBuildDoesNotKnow) {
+  std::string bytes = encode_queue(example_queue());
+  const auto field = bytes.find("\"lease\"");
+  ASSERT_NE(field, std::string::npos);
+  bytes.replace(field, 7, "\"leash\"");
+  const auto decoded = decode_queue(resealed(bytes));
+  ASSERT_FALSE(decoded);
+  EXPECT_EQ(decoded.error().code, Errc::corrupt);
+  EXPECT_THAT(decoded.error().detail, HasSubstr("leash"));
+}
+
+}  // namespace
+}  // namespace reprise::storage

@@ -1,0 +1,33 @@
+// The data directory around RocksDB's own: `<directory>/db` is RocksDB's, `<directory>/LOCK` ours.
+#pragma once
+
+#include <rocksdb/file_system.h>
+
+#include <string>
+
+#include "base/result.h"
+
+namespace reprise::storage {
+
+inline constexpr char kDatabaseDirectoryName[] = "db";
+
+struct DataDirectory {
+  std::string path;
+  std::string database;  // path + "/db"
+  bool is_new = false;   // no database in it yet
+};
+
+// Makes the directory when it is not there (its parents too, itself with mode 0700 on a real file
+// system), and looks at what is in it. Refused, with nothing changed: a directory of somebody
+// else's files, and a database that has lost the file that RocksDB starts from.
+Result<DataDirectory> prepare_data_directory(::rocksdb::FileSystem& files, const std::string& path,
+                                             bool on_real_disk);
+
+// Makes the names of a new directory's files durable, up to its parent: without this a power cut
+// could take the whole directory away with everything in it that was synced.
+Status sync_new_directory(::rocksdb::FileSystem& files, const DataDirectory& directory);
+
+// Bytes of all files in the database.
+std::uint64_t database_bytes(::rocksdb::FileSystem& files, const DataDirectory& directory);
+
+}  // namespace reprise::storage

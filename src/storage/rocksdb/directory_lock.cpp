@@ -1,0 +1,57 @@
+#include "storage/rocksdb/directory_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+namespace reprise::storage {
+namespace {
+
+Error lock_error(const std::string& path, int error_number) {
+  return Error{Errc::io, "cannot lock " + path + ": " +
+                             std::error_code(error_number, std::generic_category()).message()};
+}
+
+// The pid written in the file; "unknown" in the instant before its owner has written it.
+std::string owner_of(int file) {
+  std::array<char, 32> text{};
+  const ssize_t length = ::pread(file, text.data(), text.size(), 0);
+  std::string pid;
+  for (ssize_t i = 0; i < length && text[i] >= '0' && text[i] <= '9'; ++i) pid.push_back(text[i]);
+  return pid.empty() ? "unknown" : pid;
+}
+
+Error in_use(const std::string& directory, int file) {
+  return Error{Errc::io, "data directory " + directory + " is in use by another reprise (pid " +
+                             owner_of(file) + "); stop it or choose another --data directory"};
+}
+
+bool write_owner(int file) {
+  const std::string pid = std::to_string(::getpid()) + "\n";
+  return ::ftruncate(file, 0) == 0 &&
+         ::pwrite(file, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
+}
+
+}  // namespace
+
+Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
+  const std::string path = directory + "/" + kLockFileName;
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return lock_error(path, errno);
+  DirectoryLock lock(file);
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    return errno == EWOULDBLOCK ? in_use(directory, file) : lock_error(path, errno);
+  }
+  if (!write_owner(file)) return lock_error(path, errno);
+  return lock;
+}
+
+DirectoryLock::~DirectoryLock() {
+  if (file_ >= 0) ::close(file_);
+}
+
+}  // namespace reprise::storage

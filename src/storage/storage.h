@@ -1,0 +1,83 @@
+// Storage: ordered keyspaces with atomic batches. The only thing above it that knows how data is
+// kept is nobody: swap the implementation and the broker does not notice.
+//
+// Errors: only Errc::io and Errc::corrupt; absence is an empty optional.
+// After commit() or sync() has failed with Errc::io nothing is known about what reached the disk:
+// the caller must stop and let a restart find out. Neither is ever retried.
+// Threads: commit() and sync() from one thread at a time; everything else from any thread, at any
+// time. Readers see whole batches only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "storage/batch.h"
+#include "storage/keyspace.h"
+
+namespace reprise::storage {
+
+enum class Durability : std::uint8_t {
+  buffered,  // survives the process, not the machine
+  synced,    // survives a power cut: returns after fdatasync
+};
+
+class Storage {
+ public:
+  virtual ~Storage() = default;
+
+  // Applies the batch atomically. When it returns ok with Durability::synced, the batch and every
+  // batch before it are on disk.
+  virtual Status commit(const Batch& batch, Durability durability) = 0;
+
+  // Makes every earlier buffered commit durable.
+  virtual Status sync() = 0;
+
+  virtual Result<std::optional<std::string>> get(Keyspace keyspace, std::string_view key) const = 0;
+
+  // Calls `visit` for each pair with begin <= key < end in key order, until it returns false. An
+  // empty `end` means the keyspace's end. One consistent view: batches committed meanwhile are not
+  // seen. The views passed are valid during the call only.
+  using Visit = std::function<bool(std::string_view key, std::string_view value)>;
+  virtual Status scan(Keyspace keyspace, std::string_view begin, std::string_view end,
+                      const Visit& visit) const = 0;
+
+  // A reader that walks several keyspaces side by side at one consistent point.
+  class Cursor {
+   public:
+    virtual ~Cursor() = default;
+    virtual bool valid() const = 0;  // false at the end and after an error
+    virtual std::string_view key() const = 0;
+    virtual std::string_view value() const = 0;
+    virtual void next() = 0;
+    virtual Status status() const = 0;
+  };
+  class Snapshot {
+   public:
+    virtual ~Snapshot() = default;
+    // The cursor must not outlive the snapshot.
+    virtual std::unique_ptr<Cursor> cursor(Keyspace keyspace, std::string_view begin,
+                                           std::string_view end) const = 0;
+    virtual Result<std::optional<std::string>> get(Keyspace keyspace,
+                                                   std::string_view key) const = 0;
+  };
+  // Must not outlive the storage. Keeps what it shows from being reclaimed: hold it briefly.
+  virtual std::unique_ptr<Snapshot> snapshot() const = 0;
+
+  // Gives the space of an erased range back to the file system, so that nothing of it is left on
+  // disk. For a range that nobody writes to any more. May take long; safe beside everything else.
+  virtual Status reclaim(Keyspace keyspace, std::string_view begin, std::string_view end) = 0;
+  // Makes a reclaim that runs end soon, undone, and later ones at once: for a stop that must not
+  // wait. Any thread.
+  virtual void interrupt_reclaim() = 0;
+
+  // For metrics: "memory", "rocksdb".
+  virtual std::string_view kind() const = 0;
+  virtual std::uint64_t disk_bytes() const = 0;
+};
+
+}  // namespace reprise::storage
