@@ -1,0 +1,252 @@
+#include "broker/batch_ledger.h"
+
+#include "storage/keys.h"
+#include "storage/records.h"
+
+namespace reprise {
+namespace {
+
+using storage::Keyspace;
+
+// What an entry costs beside the strings it holds: list and hash nodes, shared pointers.
+constexpr std::size_t kEntryOverhead = 320;
+
+std::size_t size_of(const RecordPtr& record) { return record ? record->byte_size() : 0; }
+
+std::size_t size_of(const StatePtr& state) {
+  if (!state) return 0;
+  std::size_t size = state->last_error.size() + state->worker.size();
+  for (const Attempt& attempt : state->history) {
+    size += sizeof(Attempt) + attempt.error.size() + attempt.worker.size();
+  }
+  return size;
+}
+
+Error located(const Error& error, std::string_view what, JobKey job) {
+  return {error.code,
+          std::string(what) + " of job " + encode_job_id(job.seq) + ": " + error.detail};
+}
+
+// The stored value decoded and shared; null when there is none.
+template <class T, class Decode>
+Result<std::shared_ptr<const T>> load(const storage::Storage& storage, Keyspace keyspace,
+                                      JobKey job, std::string_view what, const Decode& decode) {
+  const auto bytes = storage.get(keyspace, storage::job_key(job));
+  if (!bytes) return located(bytes.error(), what, job);
+  if (!*bytes) return std::shared_ptr<const T>{};
+  auto value = decode(**bytes);
+  if (!value) return located(value.error(), what, job);
+  return std::make_shared<const T>(std::move(*value));
+}
+
+}  // namespace
+
+BatchLedger::BatchLedger(const storage::Storage& storage, std::uint64_t cache_bytes)
+    : storage_(storage), cache_bytes_max_(cache_bytes) {}
+
+bool BatchLedger::Entry::all_absent() const {
+  return record && !*record && state && !*state && !(dead && dead->record);
+}
+
+Result<RecordPtr> BatchLedger::record(JobKey job) {
+  Entry& entry = entry_of(job);
+  if (entry.record) {
+    ++hits_;
+    return *entry.record;
+  }
+  ++misses_;
+  auto loaded = load<JobRecord>(storage_, Keyspace::jobs, job, "record", storage::decode_job);
+  if (!loaded) return loaded.error();
+  entry.record = *loaded;
+  recharge(entry);
+  evict();
+  return *loaded;
+}
+
+Result<StatePtr> BatchLedger::state(JobKey job) {
+  Entry& entry = entry_of(job);
+  if (entry.state) return *entry.state;
+  auto loaded = load<JobState>(storage_, Keyspace::states, job, "state", storage::decode_state);
+  if (!loaded) return loaded.error();
+  entry.state = *loaded;
+  recharge(entry);
+  return *loaded;
+}
+
+Result<DeadJob> BatchLedger::dead(JobKey job) {
+  Entry& entry = entry_of(job);
+  if (entry.dead) return *entry.dead;
+  // Not cached: the dead are read once, if at all.
+  auto loaded =
+      load<DeadJob>(storage_, Keyspace::dead, job, "dead-letter record", storage::decode_dead);
+  if (!loaded) return loaded.error();
+  return *loaded ? **loaded : DeadJob{};
+}
+
+Result<std::optional<KeyEntry>> BatchLedger::key(QueueNumber queue, std::string_view key) {
+  const std::string stored_key = storage::idempotency_key(queue, key);
+  if (const auto pending = pending_keys_.find(stored_key); pending != pending_keys_.end()) {
+    return pending->second.entry;
+  }
+  const auto bytes = storage_.get(Keyspace::keys, stored_key);
+  if (!bytes) return bytes.error();
+  if (!*bytes) return std::optional<KeyEntry>{};
+  const auto entry = storage::decode_key_entry(**bytes);
+  if (!entry) return entry.error();
+  return std::optional<KeyEntry>{*entry};
+}
+
+std::string BatchLedger::raw_record(JobKey job) {
+  const auto bytes = storage_.get(Keyspace::jobs, storage::job_key(job));
+  return bytes && *bytes ? **bytes : std::string();
+}
+
+std::uint64_t BatchLedger::stored_byte_size(JobKey job) {
+  const auto outline = storage::decode_job_outline(raw_record(job));
+  return outline ? outline->byte_size : 0;
+}
+
+void BatchLedger::put_job(JobKey job, RecordPtr record) {
+  Entry& entry = changed_entry(job);
+  entry.record = record;
+  entry.state = nullptr;  // a new job has none; no need to ask storage
+  recharge(entry);
+  const std::size_t bytes = size_of(record) + 96;
+  note(PutJob{job, std::move(record)}, bytes);
+}
+
+void BatchLedger::put_state(JobKey job, StatePtr state) {
+  Entry& entry = changed_entry(job);
+  entry.state = state;
+  recharge(entry);
+  const std::size_t bytes = size_of(state) + 128;
+  note(PutState{job, std::move(state)}, bytes);
+}
+
+void BatchLedger::erase_job(JobKey job) {
+  Entry& entry = changed_entry(job);
+  entry.record = nullptr;
+  entry.state = nullptr;
+  recharge(entry);
+  erased_jobs_.emplace_back(open_batch_, job);
+  note(EraseJob{job});
+}
+
+void BatchLedger::bury(JobKey job, DeadJob dead) {
+  Entry& entry = changed_entry(job);
+  entry.record = nullptr;
+  entry.state = nullptr;
+  entry.dead = dead;
+  recharge(entry);
+  erased_jobs_.emplace_back(open_batch_, job);
+  const std::size_t bytes = size_of(dead.record) + size_of(dead.state) + 256;
+  note(Bury{job, std::move(dead)}, bytes);
+}
+
+void BatchLedger::erase_dead(JobKey job) {
+  Entry& entry = changed_entry(job);
+  entry.dead = DeadJob{};
+  recharge(entry);
+  note(EraseDead{job});
+}
+
+void BatchLedger::put_key(QueueNumber queue, std::string_view key, KeyEntry entry) {
+  std::string stored_key = storage::idempotency_key(queue, key);
+  pending_keys_[stored_key] = {entry, open_batch_};
+  changed_keys_.emplace_back(open_batch_, std::move(stored_key));
+  note(PutKey{queue, std::string(key), entry}, key.size() + 64);
+}
+
+void BatchLedger::erase_key(QueueNumber queue, std::string_view key) {
+  std::string stored_key = storage::idempotency_key(queue, key);
+  pending_keys_[stored_key] = {std::nullopt, open_batch_};
+  changed_keys_.emplace_back(open_batch_, std::move(stored_key));
+  note(EraseKey{queue, std::string(key)}, key.size() + 32);
+}
+
+void BatchLedger::put_queue(const QueueRecord& queue) { note(PutQueue{queue}, 512); }
+
+// Cached jobs of the queue stay until they are evicted: its number is never used again, so nobody
+// asks for them.
+void BatchLedger::erase_queue(const QueueRecord& queue) {
+  note(EraseQueue{queue.number, queue.name}, 512);
+}
+
+void BatchLedger::put_totals(QueueNumber queue, const QueueTotals& totals) {
+  note(PutTotals{queue, totals}, 160);
+}
+
+void BatchLedger::put_server(const ServerState& server) { note(PutServer{server}); }
+
+std::pair<std::uint64_t, ChangeSet> BatchLedger::seal() {
+  return {open_batch_++, std::exchange(open_, {})};
+}
+
+void BatchLedger::settled(std::uint64_t batch) {
+  settled_batch_ = batch;
+  for (; !changed_keys_.empty() && changed_keys_.front().first <= batch;
+       changed_keys_.pop_front()) {
+    const auto pending = pending_keys_.find(changed_keys_.front().second);
+    if (pending != pending_keys_.end() && pending->second.changed_by <= batch) {
+      pending_keys_.erase(pending);
+    }
+  }
+  for (; !erased_jobs_.empty() && erased_jobs_.front().first <= batch; erased_jobs_.pop_front()) {
+    const auto found = by_job_.find(erased_jobs_.front().second);
+    if (found == by_job_.end() || found->second->changed_by > batch) continue;
+    // The dead are read from storage from here on; an entry without anything is of no use.
+    found->second->dead.reset();
+    if (found->second->all_absent()) remove(found->second);
+  }
+  evict();
+}
+
+BatchLedger::Entry& BatchLedger::entry_of(JobKey job) {
+  const auto [found, inserted] = by_job_.try_emplace(job);
+  if (inserted) {
+    entries_.push_front(Entry{.job = job});
+    found->second = entries_.begin();
+    recharge(entries_.front());
+  } else {
+    entries_.splice(entries_.begin(), entries_, found->second);
+  }
+  return entries_.front();
+}
+
+BatchLedger::Entry& BatchLedger::changed_entry(JobKey job) {
+  Entry& entry = entry_of(job);
+  entry.changed_by = open_batch_;
+  return entry;
+}
+
+void BatchLedger::recharge(Entry& entry) {
+  cached_bytes_ -= entry.charge;
+  entry.charge = kEntryOverhead;
+  if (entry.record) entry.charge += size_of(*entry.record);
+  if (entry.state) entry.charge += size_of(*entry.state);
+  if (entry.dead) entry.charge += size_of(entry.dead->record) + size_of(entry.dead->state);
+  cached_bytes_ += entry.charge;
+}
+
+void BatchLedger::remove(Entries::iterator entry) {
+  cached_bytes_ -= entry->charge;
+  by_job_.erase(entry->job);
+  entries_.erase(entry);
+}
+
+// Stops at the first entry that a batch on its way still needs: all before it were used later, so
+// what stays is bounded by what one batch may hold.
+void BatchLedger::evict() {
+  while (cached_bytes_ > cache_bytes_max_ && entries_.size() > 1) {
+    const auto last = std::prev(entries_.end());
+    if (last->changed_by > settled_batch_) return;
+    remove(last);
+  }
+}
+
+void BatchLedger::note(Change change, std::size_t bytes) {
+  open_.changes.push_back(std::move(change));
+  open_.payload_bytes += bytes;
+}
+
+}  // namespace reprise

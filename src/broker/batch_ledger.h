@@ -1,0 +1,101 @@
+// BatchLedger: the engine's ledger over storage. Reads go through a bounded cache of recent jobs;
+// writes go to the cache and to the open batch.
+// Invariants: an entry changed by a batch that is not committed yet is never evicted, so reads
+// always see the engine's own changes; all else is evicted, longest unused first, beyond
+// `cache_bytes`.
+// Threads: the engine's only. Storage reads are safe beside the commit thread.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "broker/change_set.h"
+#include "engine/ledger.h"
+#include "storage/storage.h"
+
+namespace reprise {
+
+class BatchLedger final : public Ledger {
+ public:
+  BatchLedger(const storage::Storage& storage, std::uint64_t cache_bytes);
+
+  Result<RecordPtr> record(JobKey job) override;
+  Result<StatePtr> state(JobKey job) override;
+  Result<DeadJob> dead(JobKey job) override;
+  Result<std::optional<KeyEntry>> key(QueueNumber queue, std::string_view key) override;
+  std::string raw_record(JobKey job) override;
+  std::uint64_t stored_byte_size(JobKey job) override;
+
+  void put_job(JobKey job, RecordPtr record) override;
+  void put_state(JobKey job, StatePtr state) override;
+  void erase_job(JobKey job) override;
+  void bury(JobKey job, DeadJob dead) override;
+  void erase_dead(JobKey job) override;
+  void put_key(QueueNumber queue, std::string_view key, KeyEntry entry) override;
+  void erase_key(QueueNumber queue, std::string_view key) override;
+  void put_queue(const QueueRecord& queue) override;
+  void erase_queue(const QueueRecord& queue) override;
+  void put_totals(QueueNumber queue, const QueueTotals& totals) override;
+  void put_server(const ServerState& server) override;
+
+  const ChangeSet& open_changes() const { return open_; }
+  // Ends the open batch and begins the next. Batches are numbered from 1.
+  std::pair<std::uint64_t, ChangeSet> seal();
+  // All batches up to this number are in storage: their entries may be evicted.
+  void settled(std::uint64_t batch);
+
+  std::uint64_t cached_bytes() const { return cached_bytes_; }
+  std::uint64_t hits() const { return hits_; }
+  std::uint64_t misses() const { return misses_; }
+
+ private:
+  // For each part: not known, known to be absent (null), or known.
+  struct Entry {
+    JobKey job;
+    std::optional<RecordPtr> record;
+    std::optional<StatePtr> state;
+    std::optional<DeadJob> dead;
+    std::uint64_t changed_by = 0;  // the latest batch that changed it
+    std::size_t charge = 0;
+    bool all_absent() const;
+  };
+  using Entries = std::list<Entry>;  // most recently used first
+  struct PendingKey {
+    std::optional<KeyEntry> entry;
+    std::uint64_t changed_by = 0;
+  };
+
+  Entry& entry_of(JobKey job);
+  Entry& changed_entry(JobKey job);
+  void recharge(Entry& entry);
+  void remove(Entries::iterator entry);
+  void evict();
+  void note(Change change, std::size_t bytes = 64);
+
+  const storage::Storage& storage_;
+  const std::uint64_t cache_bytes_max_;
+
+  Entries entries_;
+  absl::flat_hash_map<JobKey, Entries::iterator> by_job_;
+  std::uint64_t cached_bytes_ = 0;
+  std::uint64_t hits_ = 0;
+  std::uint64_t misses_ = 0;
+
+  // Idempotency keys changed by batches that are not settled yet, by storage key.
+  absl::flat_hash_map<std::string, PendingKey> pending_keys_;
+  // What settled() has to look at, by batch.
+  std::deque<std::pair<std::uint64_t, std::string>> changed_keys_;
+  std::deque<std::pair<std::uint64_t, JobKey>> erased_jobs_;
+
+  ChangeSet open_;
+  std::uint64_t open_batch_ = 1;
+  std::uint64_t settled_batch_ = 0;
+};
+
+}  // namespace reprise

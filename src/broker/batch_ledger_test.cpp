@@ -1,0 +1,139 @@
+#include "broker/batch_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include "broker/core.h"
+#include "storage/keys.h"
+#include "storage/memory/memory_storage.h"
+#include "storage/records.h"
+
+namespace reprise {
+namespace {
+
+constexpr JobKey kJob{1, 7};
+
+RecordPtr record_of(std::string payload) {
+  auto record = std::make_shared<JobRecord>();
+  record->payload = std::move(payload);
+  return record;
+}
+
+class BatchLedgerTest : public ::testing::Test {
+ protected:
+  void commit() {
+    auto [number, changes] = ledger.seal();
+    storage::Batch scratch;
+    ASSERT_TRUE(
+        BrokerCore::commit(*storage, changes, storage::Durability::synced, scratch).has_value());
+    ledger.settled(number);
+  }
+  bool stored(storage::Keyspace keyspace, JobKey job) {
+    return storage->get(keyspace, storage::job_key(job))->has_value();
+  }
+
+  std::unique_ptr<storage::Storage> storage = storage::make_memory_storage();
+  BatchLedger ledger{*storage, /*cache_bytes=*/1 << 20};
+};
+
+TEST_F(BatchLedgerTest, ReadsSeeChangesThatAreNotCommitted) {
+  ledger.put_job(kJob, record_of("a"));
+  EXPECT_EQ((*ledger.record(kJob))->payload, "a");
+  EXPECT_EQ(*ledger.state(kJob), nullptr);
+  EXPECT_FALSE(stored(storage::Keyspace::jobs, kJob));
+  ledger.erase_job(kJob);
+  EXPECT_EQ(*ledger.record(kJob), nullptr);
+}
+
+TEST_F(BatchLedgerTest, ReadsSeeABatchWhileItIsBeingCommitted) {
+  ledger.put_job(kJob, record_of("a"));
+  auto [number, changes] = ledger.seal();
+  EXPECT_EQ((*ledger.record(kJob))->payload, "a");
+  ledger.erase_job(kJob);  // in the next batch
+  ledger.settled(number);
+  EXPECT_EQ(*ledger.record(kJob), nullptr);
+}
+
+TEST_F(BatchLedgerTest, BuryMovesTheJobAmongTheDead) {
+  ledger.put_job(kJob, record_of("a"));
+  ledger.put_state(kJob, std::make_shared<JobState>(JobState{.attempts = 1}));
+  commit();
+  ledger.bury(kJob, {record_of("a"), std::make_shared<JobState>(JobState{.attempts = 1})});
+  EXPECT_EQ(*ledger.record(kJob), nullptr);
+  EXPECT_NE(ledger.dead(kJob)->record, nullptr);
+  commit();
+  EXPECT_FALSE(stored(storage::Keyspace::jobs, kJob));
+  EXPECT_FALSE(stored(storage::Keyspace::states, kJob));
+  EXPECT_TRUE(stored(storage::Keyspace::dead, kJob));
+  EXPECT_EQ(ledger.dead(kJob)->record->payload, "a");
+  ledger.erase_dead(kJob);
+  EXPECT_EQ(ledger.dead(kJob)->record, nullptr);
+  commit();
+  EXPECT_EQ(ledger.dead(kJob)->record, nullptr);
+}
+
+TEST_F(BatchLedgerTest, KeysAreSeenBeforeAndAfterTheirCommit) {
+  const KeyEntry entry{.seq = 7, .expires_at = Timestamp{Duration{5}}};
+  EXPECT_EQ(*ledger.key(1, "k"), std::nullopt);
+  ledger.put_key(1, "k", entry);
+  EXPECT_EQ(*ledger.key(1, "k"), entry);
+  EXPECT_EQ(*ledger.key(2, "k"), std::nullopt);
+  commit();
+  EXPECT_EQ(*ledger.key(1, "k"), entry);
+  ledger.erase_key(1, "k");
+  EXPECT_EQ(*ledger.key(1, "k"), std::nullopt);
+  commit();
+  EXPECT_EQ(*ledger.key(1, "k"), std::nullopt);
+}
+
+TEST_F(BatchLedgerTest, AKeyChangedAgainIsNotForgottenWithItsFirstBatch) {
+  ledger.put_key(1, "k", {.seq = 7});
+  const auto [first, changes] = ledger.seal();
+  ledger.put_key(1, "k", {.seq = 8});
+  ledger.settled(first);
+  EXPECT_EQ((*ledger.key(1, "k"))->seq, 8U);
+}
+
+TEST_F(BatchLedgerTest, CacheStaysWithinItsBoundOnceBatchesAreSettled) {
+  BatchLedger small(*storage, /*cache_bytes=*/64 << 10);
+  const std::string payload(1024, 'x');
+  for (Seq seq = 1; seq <= 500; ++seq) small.put_job({1, seq}, record_of(payload));
+  // Nothing that is not committed may be forgotten, whatever the bound.
+  EXPECT_GT(small.cached_bytes(), 500U * 1024);
+  EXPECT_EQ((*small.record({1, 1}))->payload, payload);
+  auto [number, changes] = small.seal();
+  storage::Batch scratch;
+  ASSERT_TRUE(
+      BrokerCore::commit(*storage, changes, storage::Durability::synced, scratch).has_value());
+  small.settled(number);
+  EXPECT_LE(small.cached_bytes(), 64U << 10);
+  EXPECT_EQ((*small.record({1, 2}))->payload, payload);  // from storage
+  EXPECT_GT(small.misses(), 0U);
+}
+
+TEST_F(BatchLedgerTest, FinishedJobsLeaveTheCache) {
+  for (Seq seq = 1; seq <= 100; ++seq) ledger.put_job({1, seq}, record_of("x"));
+  commit();
+  for (Seq seq = 1; seq <= 100; ++seq) ledger.erase_job({1, seq});
+  commit();
+  EXPECT_EQ(ledger.cached_bytes(), 0U);
+}
+
+TEST_F(BatchLedgerTest, DamagedRecordIsCorruptAndItsBytesCanStillBeHad) {
+  ledger.put_job(kJob, record_of("payload"));
+  commit();
+  std::string bytes = **storage->get(storage::Keyspace::jobs, storage::job_key(kJob));
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  storage::Batch batch;
+  batch.put(storage::Keyspace::jobs, storage::job_key(kJob), bytes);
+  ASSERT_TRUE(storage->commit(batch, storage::Durability::synced).has_value());
+  BatchLedger fresh(*storage, 1 << 20);
+  const auto record = fresh.record(kJob);
+  ASSERT_FALSE(record.has_value());
+  EXPECT_EQ(record.error().code, Errc::corrupt);
+  EXPECT_NE(record.error().detail.find(encode_job_id(kJob.seq)), std::string::npos);
+  EXPECT_EQ(fresh.raw_record(kJob), bytes);
+  EXPECT_EQ(fresh.stored_byte_size(kJob), record_of("payload")->byte_size());
+}
+
+}  // namespace
+}  // namespace reprise

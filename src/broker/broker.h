@@ -1,0 +1,98 @@
+// Broker: the engine with its storage and its threads.
+//
+// Two threads: the engine thread applies commands in the order they came and gathers their changes
+// into one open batch; the commit thread writes one batch at a time. While it writes, the next
+// batch gathers, so load makes batches large and idleness makes them immediate; there is no timer.
+// Replies leave in order, after the batch that holds them is as durable as the mode promises.
+//
+// A failed commit or sync: nothing of that batch is answered, now or later; `on_fatal` is called
+// once and the broker takes no further commands. The process must end; a restart finds out what
+// reached the disk.
+//
+// Threads: every method may be called from any thread. Callbacks run on one of the broker's own
+// threads (or, for a command that is refused at once, on the caller's) and must be short: hand the
+// work on. Each callback is called exactly once, except after a fatal error.
+#pragma once
+
+#include <absl/functional/any_invocable.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "broker/browse.h"
+#include "broker/event_hub.h"
+#include "broker/metrics.h"
+#include "engine/commands.h"
+#include "model/limits.h"
+#include "storage/storage.h"
+
+namespace reprise {
+
+enum class DurabilityMode : std::uint8_t { sync, interval, none };
+std::string_view durability_mode_name(DurabilityMode mode);
+
+template <class T>
+using Done = absl::AnyInvocable<void(Result<T>)>;
+
+struct BrokerOptions {
+  DurabilityMode durability = DurabilityMode::sync;
+  Duration sync_interval = std::chrono::milliseconds(50);
+  std::uint64_t cache_bytes = 32ULL << 20;
+  std::uint64_t max_queued_commands = 20000;      // beyond: Errc::overloaded
+  std::uint64_t max_queued_bytes = 128ULL << 20;  // payload bytes in commands not yet applied
+  Limits limits;
+  // Bytes free on the data directory's file system, and how many must stay free for acks.
+  std::function<std::uint64_t()> free_disk_bytes;  // empty: never low
+  std::uint64_t disk_reserve_bytes = 256ULL << 20;
+  // Called once, from the commit thread, with the reason.
+  std::function<void(const Error&)> on_fatal;
+};
+
+class Broker {
+ public:
+  // Recovers the engine from storage. The storage must outlive the broker.
+  static Result<std::unique_ptr<Broker>> open(storage::Storage& storage, const Clock& clock,
+                                              Random& random, BrokerOptions options);
+  virtual ~Broker() = default;  // stops first
+
+  virtual void push(PushCommand command, Done<PushReply> done) = 0;
+  // Waits up to command.wait for the first job; an empty reply is a timeout.
+  virtual ClaimId claim(ClaimCommand command, Done<ClaimReply> done) = 0;
+  // The waiting claim ends with an empty reply; unknown ids are fine.
+  virtual void cancel_claim(ClaimId id) = 0;
+  virtual void ack(std::vector<AckItem> items, Done<ItemResults<Acked>> done) = 0;
+  virtual void fail(std::vector<FailItem> items, Done<ItemResults<Failed>> done) = 0;
+  virtual void release(std::vector<ReleaseItem> items, Done<ItemResults<Released>> done) = 0;
+  virtual void extend(std::vector<ExtendItem> items, Done<ItemResults<Extended>> done) = 0;
+
+  virtual void put_queue(PutQueueCommand command, Done<PutQueueReply> done) = 0;
+  virtual void edit_queue(QueueName name, ConfigEdit edit, Done<QueueStats> done) = 0;
+  virtual void pause_queue(QueueName name, bool paused, Done<QueueStats> done) = 0;
+  virtual void delete_queue(QueueName name, Done<QueueStats> done) = 0;  // its last stats
+  virtual void queue_stats(QueueName name, Done<QueueStats> done) = 0;
+  // Of one namespace, or of all when `ns` is empty; by name.
+  virtual void list_queues(std::string ns, Done<std::vector<QueueStats>> done) = 0;
+
+  // `id` is a whole id or a unique prefix of one.
+  virtual void drop_job(QueueName queue, std::string id, Done<DroppedJob> done) = 0;
+  virtual void show_job(QueueName queue, std::string id, Done<JobView> done) = 0;
+  virtual void browse(BrowseQuery query, Done<BrowsePage> done) = 0;
+
+  virtual EventHub& events() = 0;
+  virtual BrokerMetrics metrics() const = 0;
+  virtual const Limits& limits() const = 0;
+  virtual bool disk_low() const = 0;
+  virtual Timestamp now() const = 0;
+
+  // Ends waiting claims with an empty reply, commits what was accepted, syncs, answers, and joins
+  // the threads. Commands from then on get Errc::shutting_down.
+  virtual void stop() = 0;
+};
+
+}  // namespace reprise

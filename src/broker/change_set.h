@@ -1,0 +1,73 @@
+// ChangeSet: the typed changes of one batch, in order, and how they become storage mutations.
+// The engine's thread gathers them; the commit thread encodes them, so that the work of encoding
+// and checksumming a batch runs beside the next one's commands.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "model/job.h"
+#include "model/queue.h"
+#include "model/server_state.h"
+#include "storage/batch.h"
+
+namespace reprise {
+
+struct PutJob {
+  JobKey job;
+  RecordPtr record;
+};
+struct PutState {
+  JobKey job;
+  StatePtr state;
+};
+struct EraseJob {
+  JobKey job;
+};
+struct Bury {
+  JobKey job;
+  DeadJob dead;
+};
+struct EraseDead {
+  JobKey job;
+};
+struct PutKey {
+  QueueNumber queue{};
+  std::string key;
+  KeyEntry entry;
+};
+struct EraseKey {
+  QueueNumber queue{};
+  std::string key;
+};
+struct PutQueue {
+  QueueRecord queue;
+};
+struct EraseQueue {
+  QueueNumber number{};
+  QueueName name;
+};
+struct PutTotals {
+  QueueNumber queue{};
+  QueueTotals totals;
+};
+struct PutServer {
+  ServerState server;
+};
+
+using Change = std::variant<PutJob, PutState, EraseJob, Bury, EraseDead, PutKey, EraseKey, PutQueue,
+                            EraseQueue, PutTotals, PutServer>;
+
+struct ChangeSet {
+  std::vector<Change> changes;
+  std::size_t payload_bytes = 0;  // about what the encoded form will take
+
+  bool empty() const { return changes.empty(); }
+};
+
+void encode(const ChangeSet& changes, storage::Batch& batch);
+
+}  // namespace reprise

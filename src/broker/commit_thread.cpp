@@ -1,0 +1,133 @@
+#include "broker/commit_thread.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "base/thread_name.h"
+
+namespace reprise {
+namespace {
+
+// A batch of one 16 MiB push must not keep its memory for ever.
+constexpr std::size_t kScratchKeptMax = 4U << 20;
+
+Histogram make_histogram(std::vector<double> upper_bounds) {
+  const std::size_t buckets = upper_bounds.size() + 1;
+  return {.upper_bounds = std::move(upper_bounds), .counts = std::vector<std::uint64_t>(buckets)};
+}
+
+}  // namespace
+
+CommitThread::CommitThread(storage::Storage& storage, EventHub& events, DurabilityMode mode,
+                           Duration sync_interval, Hooks hooks)
+    : storage_(storage),
+      events_(events),
+      mode_(mode),
+      sync_interval_(sync_interval),
+      hooks_(std::move(hooks)),
+      commit_seconds_(make_histogram({0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+                                      0.05, 0.1, 0.25, 0.5, 1, 2.5})),
+      batch_commands_(make_histogram({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096})),
+      batch_bytes_(
+          make_histogram({256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216})),
+      thread_([this] { run(); }) {}
+
+CommitThread::~CommitThread() { stop(); }
+
+void CommitThread::submit(Work work) {
+  {
+    const std::lock_guard lock(mutex_);
+    REPRISE_CHECK(!next_);
+    next_ = std::move(work);
+  }
+  wake_.notify_one();
+}
+
+void CommitThread::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void CommitThread::run() {
+  name_this_thread("commit");
+  while (auto work = wait_for_work()) {
+    if (!commit(*work)) return;
+    if (!sync_if_due(false)) return;
+    const std::uint64_t number = work->batch.number;
+    work.reset();  // payloads are freed before the engine is told that it may fill the next batch
+    hooks_.on_committed(number);
+  }
+  if (!failed_) sync_if_due(true);  // a failed sync is never tried again
+}
+
+// Empty: stop. In interval mode it wakes up to sync what was buffered, even if nothing follows.
+std::optional<CommitThread::Work> CommitThread::wait_for_work() {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] { return next_ || stopping_; };
+  while (!ready()) {
+    if (mode_ != DurabilityMode::interval || !unsynced_) {
+      wake_.wait(lock, ready);
+    } else if (!wake_.wait_until(lock, last_sync_ + sync_interval_, ready)) {
+      lock.unlock();
+      if (!sync_if_due(false)) return std::nullopt;
+      lock.lock();
+    }
+  }
+  return std::exchange(next_, std::nullopt);
+}
+
+bool CommitThread::commit(Work& work) {
+  if (!work.batch.changes.empty()) {
+    const auto started = std::chrono::steady_clock::now();
+    const auto durability =
+        mode_ == DurabilityMode::sync ? storage::Durability::synced : storage::Durability::buffered;
+    if (const Status done = BrokerCore::commit(storage_, work.batch.changes, durability, scratch_);
+        !done) {
+      fail(done.error());
+      return false;
+    }
+    unsynced_ = durability == storage::Durability::buffered;
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
+    const std::lock_guard lock(mutex_);
+    ++commits_;
+    commit_seconds_.observe(took.count());
+    batch_commands_.observe(static_cast<double>(work.commands));
+    batch_bytes_.observe(static_cast<double>(scratch_.byte_size()));
+    if (scratch_.byte_size() > kScratchKeptMax) scratch_ = {};
+  }
+  for (Reply& reply : work.replies) reply();
+  events_.publish(work.batch.events);
+  return true;
+}
+
+bool CommitThread::sync_if_due(bool force) {
+  const auto now = std::chrono::steady_clock::now();
+  const bool due = mode_ == DurabilityMode::interval && now - last_sync_ >= sync_interval_;
+  if (!unsynced_ || !(due || force)) return true;
+  if (const Status synced = storage_.sync(); !synced) {
+    fail(synced.error());
+    return false;
+  }
+  unsynced_ = false;
+  last_sync_ = now;
+  return true;
+}
+
+void CommitThread::fail(const Error& error) {
+  failed_ = true;
+  hooks_.on_fatal(error);
+}
+
+void CommitThread::add_metrics(BrokerMetrics& metrics) const {
+  const std::lock_guard lock(mutex_);
+  metrics.commits = commits_;
+  metrics.commit_seconds = commit_seconds_;
+  metrics.batch_commands = batch_commands_;
+  metrics.batch_bytes = batch_bytes_;
+}
+
+}  // namespace reprise

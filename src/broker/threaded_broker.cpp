@@ -1,0 +1,442 @@
+#include "broker/threaded_broker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/thread_name.h"
+#include "broker/job_reader.h"
+#include "storage/keys.h"
+#include "storage/records.h"
+
+namespace reprise {
+namespace {
+
+// An open batch of this size waits for the commit thread before it takes more.
+constexpr std::size_t kOpenBytesMax = 32U << 20;
+constexpr std::size_t kOpenCommandsMax = 20'000;
+constexpr std::size_t kReadsQueuedMax = 1'000;
+constexpr std::size_t kMaintenanceQueuedMax = 100'000;
+constexpr Duration kKeySweepInterval = std::chrono::minutes(10);
+constexpr std::size_t kKeysPerSweepStep = 1'000;
+
+std::size_t size_of(const PushCommand& command) {
+  std::size_t size = 0;
+  for (const auto& job : command.jobs) size += job ? job->payload.size() + 256 : 256;
+  return size;
+}
+
+}  // namespace
+
+std::string_view durability_mode_name(DurabilityMode mode) {
+  switch (mode) {
+    case DurabilityMode::sync:
+      return "sync";
+    case DurabilityMode::interval:
+      return "interval";
+    case DurabilityMode::none:
+      return "none";
+  }
+  return "unknown";
+}
+
+Result<std::unique_ptr<Broker>> Broker::open(storage::Storage& storage, const Clock& clock,
+                                             Random& random, BrokerOptions options) {
+  auto core = BrokerCore::recover(storage, random,
+                                  {.limits = options.limits, .cache_bytes = options.cache_bytes});
+  if (!core) return core.error();
+  return std::make_unique<ThreadedBroker>(storage, clock, std::move(*core), std::move(options));
+}
+
+ThreadedBroker::ThreadedBroker(storage::Storage& storage, const Clock& clock,
+                               std::unique_ptr<BrokerCore> core, BrokerOptions options)
+    : storage_(storage),
+      clock_(clock),
+      options_(std::move(options)),
+      events_(static_cast<std::uint64_t>(clock.now().time_since_epoch().count())),
+      disk_guard_(options_.free_disk_bytes, options_.disk_reserve_bytes),
+      core_(std::move(core)),
+      last_now_(clock.now()),
+      next_key_sweep_(last_now_ + kKeySweepInterval),
+      reader_("reader", kReadsQueuedMax),
+      maintenance_("maintenance", kMaintenanceQueuedMax),
+      commit_(storage, events_, options_.durability, options_.sync_interval,
+              {.on_committed =
+                   [this](std::uint64_t batch) {
+                     {
+                       const std::lock_guard lock(mutex_);
+                       settled_batch_ = batch;
+                       commit_idle_ = true;
+                     }
+                     wake_.notify_one();
+                   },
+               .on_fatal = [this](const Error& error) { on_fatal(error); }}),
+      engine_thread_([this] { run_engine(); }) {}
+
+ThreadedBroker::~ThreadedBroker() { stop(); }
+
+void ThreadedBroker::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (engine_thread_.joinable()) engine_thread_.join();
+  commit_.stop();
+  reader_.stop();
+  interrupted_ = true;
+  storage_.interrupt_reclaim();
+  maintenance_.stop();
+}
+
+void ThreadedBroker::on_fatal(const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    fatal_ = true;
+  }
+  wake_.notify_one();
+  if (options_.on_fatal) options_.on_fatal(error);
+}
+
+// --- Commands -------------------------------------------------------------------------------
+
+Status ThreadedBroker::admit(Queued queued) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || fatal_) return Error{Errc::shutting_down, "the server is stopping"};
+    if (inbox_.size() >= options_.max_queued_commands ||
+        inbox_bytes_ + queued.bytes > options_.max_queued_bytes) {
+      return Error{Errc::overloaded, "too many commands are waiting; try again in a moment"};
+    }
+    inbox_bytes_ += queued.bytes;
+    inbox_.push_back(std::move(queued));
+    if (inbox_.size() > 1) return ok();  // the engine's thread knows already
+  }
+  wake_.notify_one();
+  return ok();
+}
+
+template <class T, class Apply>
+void ThreadedBroker::post(Done<T> done, std::size_t bytes, Apply apply) {
+  // Shared, because a refused task is destroyed with all it holds and the caller is still owed its
+  // answer.
+  auto shared_done = std::make_shared<Done<T>>(std::move(done));
+  Task task = [this, shared_done, apply = std::move(apply)](Timestamp now) mutable {
+    reply_with_batch<T>(std::move(*shared_done), apply(now));
+  };
+  if (const Status admitted = admit({std::move(task), bytes}); !admitted) {
+    (*shared_done)(admitted.error());
+  }
+}
+
+template <class T>
+void ThreadedBroker::reply_with_batch(Done<T> done, Result<T> result) {
+  open_replies_.emplace_back(
+      [done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
+}
+
+void ThreadedBroker::push(PushCommand command, Done<PushReply> done) {
+  const std::size_t bytes = size_of(command);
+  post<PushReply>(std::move(done), bytes,
+                  [this, command = std::move(command)](Timestamp now) mutable {
+                    return core_->engine().push(std::move(command), now);
+                  });
+}
+
+ClaimId ThreadedBroker::claim(ClaimCommand command, Done<ClaimReply> done) {
+  const ClaimId id = next_claim_++;
+  auto shared_done = std::make_shared<Done<ClaimReply>>(std::move(done));
+  Task task = [this, id, shared_done, command = std::move(command)](Timestamp now) mutable {
+    if (auto reply = core_->engine().claim(id, std::move(command), now)) {
+      reply_with_batch<ClaimReply>(std::move(*shared_done), std::move(*reply));
+    } else {
+      waiting_.emplace(id, std::move(*shared_done));
+    }
+  };
+  if (const Status admitted = admit({std::move(task)}); !admitted) {
+    (*shared_done)(admitted.error());
+  }
+  return id;
+}
+
+void ThreadedBroker::cancel_claim(ClaimId id) {
+  // When the server stops or is overloaded the claim ends by itself or by its timeout.
+  (void)admit({[this, id](Timestamp) { core_->engine().cancel_claim(id); }}).has_value();
+}
+
+void ThreadedBroker::ack(std::vector<AckItem> items, Done<ItemResults<Acked>> done) {
+  post<ItemResults<Acked>>(std::move(done), 0, [this, items = std::move(items)](Timestamp now) {
+    return core_->engine().ack(items, now);
+  });
+}
+
+void ThreadedBroker::fail(std::vector<FailItem> items, Done<ItemResults<Failed>> done) {
+  std::size_t bytes = 0;
+  for (const FailItem& item : items) bytes += item.error.size();
+  post<ItemResults<Failed>>(
+      std::move(done), bytes,
+      [this, items = std::move(items)](Timestamp now) { return core_->engine().fail(items, now); });
+}
+
+void ThreadedBroker::release(std::vector<ReleaseItem> items, Done<ItemResults<Released>> done) {
+  post<ItemResults<Released>>(std::move(done), 0, [this, items = std::move(items)](Timestamp now) {
+    return core_->engine().release(items, now);
+  });
+}
+
+void ThreadedBroker::extend(std::vector<ExtendItem> items, Done<ItemResults<Extended>> done) {
+  post<ItemResults<Extended>>(std::move(done), 0, [this, items = std::move(items)](Timestamp now) {
+    return core_->engine().extend(items, now);
+  });
+}
+
+void ThreadedBroker::put_queue(PutQueueCommand command, Done<PutQueueReply> done) {
+  post<PutQueueReply>(std::move(done), 0, [this, command = std::move(command)](Timestamp now) {
+    return core_->engine().put_queue(command, now);
+  });
+}
+
+void ThreadedBroker::edit_queue(QueueName name, ConfigEdit edit, Done<QueueStats> done) {
+  post<QueueStats>(std::move(done), 0,
+                   [this, name = std::move(name), edit = std::move(edit)](Timestamp now) {
+                     return core_->engine().edit_queue(name, edit, now);
+                   });
+}
+
+void ThreadedBroker::pause_queue(QueueName name, bool paused, Done<QueueStats> done) {
+  post<QueueStats>(std::move(done), 0, [this, name = std::move(name), paused](Timestamp now) {
+    return core_->engine().pause_queue(name, paused, now);
+  });
+}
+
+void ThreadedBroker::delete_queue(QueueName name, Done<QueueStats> done) {
+  Done<QueueStats> then_reclaim = [this, done = std::move(done)](Result<QueueStats> stats) mutable {
+    if (stats) reclaim_later(stats->queue.number);
+    done(std::move(stats));
+  };
+  post<QueueStats>(std::move(then_reclaim), 0, [this, name = std::move(name)](Timestamp now) {
+    return core_->engine().delete_queue(name, now);
+  });
+}
+
+void ThreadedBroker::queue_stats(QueueName name, Done<QueueStats> done) {
+  post<QueueStats>(std::move(done), 0, [this, name = std::move(name)](Timestamp now) {
+    return core_->engine().queue_stats(name, now);
+  });
+}
+
+void ThreadedBroker::list_queues(std::string ns, Done<std::vector<QueueStats>> done) {
+  post<std::vector<QueueStats>>(std::move(done), 0, [this, ns = std::move(ns)](Timestamp now) {
+    return core_->engine().list_queues(ns, now);
+  });
+}
+
+// --- Reads ----------------------------------------------------------------------------------
+
+template <class T, class Read>
+void ThreadedBroker::post_read(QueueName queue, Done<T> done, Read read) {
+  Done<ReadStart> started = [this, done = std::move(done),
+                             read = std::move(read)](Result<ReadStart> start) mutable {
+    if (!start) return done(start.error());
+    auto shared_done = std::make_shared<Done<T>>(std::move(done));
+    const bool posted =
+        reader_.post([shared_done, read = std::move(read), start = *start]() mutable {
+          read(start, std::move(*shared_done));
+        });
+    if (!posted) (*shared_done)(Error{Errc::overloaded, "too many reads are waiting"});
+  };
+  post<ReadStart>(std::move(started), 0,
+                  [this, queue = std::move(queue)](Timestamp) -> Result<ReadStart> {
+                    const auto number = core_->engine().find_queue(queue);
+                    if (!number) return number.error();
+                    return ReadStart{*number, core_->engine().next_seq()};
+                  });
+}
+
+void ThreadedBroker::show_job(QueueName queue, std::string id, Done<JobView> done) {
+  post_read<JobView>(std::move(queue), std::move(done),
+                     [this, id = std::move(id)](ReadStart start, Done<JobView> reply) {
+                       const JobReader reader(storage_, start.queue);
+                       const auto seq = reader.resolve(id, start.seq_end);
+                       if (!seq) return reply(seq.error());
+                       reply(reader.show(*seq, now()));
+                     });
+}
+
+void ThreadedBroker::browse(BrowseQuery query, Done<BrowsePage> done) {
+  QueueName queue = query.queue;
+  post_read<BrowsePage>(std::move(queue), std::move(done),
+                        [this, query = std::move(query)](ReadStart start, Done<BrowsePage> reply) {
+                          reply(JobReader(storage_, start.queue).browse(query, now()));
+                        });
+}
+
+void ThreadedBroker::drop_job(QueueName queue, std::string id, Done<DroppedJob> done) {
+  QueueName name = queue;
+  post_read<DroppedJob>(
+      std::move(queue), std::move(done),
+      [this, name = std::move(name), id = std::move(id)](ReadStart start, Done<DroppedJob> reply) {
+        const auto seq = JobReader(storage_, start.queue).resolve(id, start.seq_end);
+        if (!seq) return reply(seq.error());
+        post<DroppedJob>(std::move(reply), 0, [this, name, seq = *seq](Timestamp at) {
+          return core_->engine().drop(name, seq, at);
+        });
+      });
+}
+
+// --- The engine's thread --------------------------------------------------------------------
+
+void ThreadedBroker::run_engine() {
+  name_this_thread("engine");
+  while (true) {
+    std::vector<Queued> tasks = wait_for_tasks();
+    {
+      const std::lock_guard lock(mutex_);
+      if (fatal_) return;  // nobody is answered any more
+      core_->settled(settled_batch_);
+      if (stopping_ && tasks.empty() && inbox_.empty()) break;
+    }
+    apply(std::move(tasks));
+    submit_open_batch();
+  }
+  finish();
+}
+
+// Sleeps until there is something to do: a command, a timer, or a commit that ended while the next
+// batch had gathered. A full batch takes nothing more until it can be handed on.
+std::vector<ThreadedBroker::Queued> ThreadedBroker::wait_for_tasks() {
+  const bool full = open_batch_is_full();
+  const bool open_work = has_open_work();
+  const Timestamp next_wake = full ? kNever : core_->engine().next_wake();
+  std::unique_lock lock(mutex_);
+  const auto ready = [&] {
+    return fatal_ || stopping_ || (commit_idle_ && open_work) || (!full && !inbox_.empty());
+  };
+  if (!ready()) {
+    if (next_wake == kNever) {
+      wake_.wait(lock, ready);
+    } else if (const Duration pause = next_wake - clock_.now(); pause > Duration::zero()) {
+      // Capped, so that no duration overflows the system's clock; waking up early is harmless.
+      wake_.wait_for(lock, std::min<Duration>(pause, std::chrono::hours(1)), ready);
+    }
+  }
+  if (full) return {};
+  inbox_bytes_ = 0;
+  return std::exchange(inbox_, {});
+}
+
+void ThreadedBroker::apply(std::vector<Queued> tasks) {
+  Engine& engine = core_->engine();
+  const Timestamp now = last_now_ = std::max(last_now_, clock_.now());
+  engine.set_disk_low(disk_guard_.is_low());
+  if (engine.next_wake() <= now && !open_batch_is_full()) engine.tick(now);
+  for (Queued& queued : tasks) queued.task(now);
+  open_commands_ += tasks.size();
+  take_answers();
+  sweep_keys_if_due(now);
+}
+
+void ThreadedBroker::take_answers() {
+  for (Engine::ClaimAnswer& answer : core_->engine().take_answers()) {
+    const auto found = waiting_.find(answer.id);
+    if (found == waiting_.end()) continue;
+    reply_with_batch<ClaimReply>(std::move(found->second), std::move(answer.reply));
+    waiting_.erase(found);
+  }
+}
+
+bool ThreadedBroker::open_batch_is_full() const {
+  return core_->ledger().open_changes().payload_bytes >= kOpenBytesMax ||
+         open_commands_ >= kOpenCommandsMax;
+}
+
+bool ThreadedBroker::has_open_work() const {
+  return core_->has_open_changes() || !open_replies_.empty();
+}
+
+void ThreadedBroker::submit_open_batch() {
+  {
+    const std::lock_guard lock(mutex_);
+    engine_metrics_.cache_bytes = core_->ledger().cached_bytes();
+    engine_metrics_.cache_hits = core_->ledger().hits();
+    engine_metrics_.cache_misses = core_->ledger().misses();
+    if (!commit_idle_ || !has_open_work()) return;
+    commit_idle_ = false;
+  }
+  commit_.submit({.batch = core_->seal(last_now_),
+                  .replies = std::exchange(open_replies_, {}),
+                  .commands = std::exchange(open_commands_, 0)});
+}
+
+// The last batch: waiting claims are answered, what was accepted is committed.
+void ThreadedBroker::finish() {
+  core_->engine().cancel_all_claims();
+  take_answers();
+  while (true) {
+    submit_open_batch();
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return commit_idle_ || fatal_; });
+    if (fatal_ || !has_open_work()) return;
+  }
+}
+
+// --- Housekeeping ---------------------------------------------------------------------------
+
+void ThreadedBroker::reclaim_later(QueueNumber queue) {
+  using storage::Keyspace;
+  (void)maintenance_.post([this, queue] {
+    for (const Keyspace keyspace :
+         {Keyspace::jobs, Keyspace::states, Keyspace::dead, Keyspace::keys}) {
+      if (interrupted_) return;
+      // What fails here is space, not data: compaction gets to it in time.
+      (void)storage_.reclaim(keyspace, storage::queue_begin(queue), storage::queue_end(queue))
+          .has_value();
+    }
+  });
+}
+
+void ThreadedBroker::sweep_keys_if_due(Timestamp now) {
+  if (now < next_key_sweep_) return;
+  next_key_sweep_ = now + kKeySweepInterval;
+  (void)maintenance_.post([this] { sweep_keys(); });
+}
+
+// Finds idempotency keys that are over and has the engine forget them, a step at a time.
+void ThreadedBroker::sweep_keys() {
+  std::vector<Engine::StoredKey> over;
+  const auto forget = [&] {
+    (void)admit({[this, keys = std::exchange(over, {})](Timestamp now) {
+      core_->engine().forget_keys(keys, now);
+    }}).has_value();
+  };
+  const Timestamp time = now();
+  const auto visit = [&](std::string_view key, std::string_view value) {
+    const auto parts = storage::parse_idempotency_key(key);
+    const auto entry = storage::decode_key_entry(value);
+    if (parts && entry && entry->expires_at <= time) {
+      over.push_back({parts->queue, std::string(parts->key)});
+    }
+    if (over.size() >= kKeysPerSweepStep) forget();
+    return !interrupted_;
+  };
+  (void)storage_.scan(storage::Keyspace::keys, {}, {}, visit).has_value();
+  if (!over.empty()) forget();
+}
+
+BrokerMetrics ThreadedBroker::metrics() const {
+  BrokerMetrics metrics;
+  {
+    const std::lock_guard lock(mutex_);
+    metrics = engine_metrics_;
+    metrics.queued_commands = inbox_.size();
+  }
+  commit_.add_metrics(metrics);
+  metrics.durability = durability_mode_name(options_.durability);
+  metrics.storage_kind = storage_.kind();
+  metrics.storage_bytes = storage_.disk_bytes();
+  metrics.events_published = events_.published();
+  metrics.free_disk_bytes = disk_guard_.free_bytes();
+  metrics.disk_low = disk_guard_.is_low();
+  return metrics;
+}
+
+}  // namespace reprise

@@ -1,0 +1,132 @@
+// ThreadedBroker: Broker with its threads (see broker.h for what it promises).
+//
+//   any thread ── post ──▶ inbox ──▶ engine thread ── one batch at a time ──▶ commit thread ──▶
+//   replies
+//                                        ▲                                        │
+//                                        └────────────── batch committed ─────────┘
+//   reader thread: browse, show, ids.   maintenance thread: disk space of deleted queues, old keys.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "broker/broker.h"
+#include "broker/commit_thread.h"
+#include "broker/core.h"
+#include "broker/disk_guard.h"
+#include "broker/worker_thread.h"
+
+namespace reprise {
+
+class ThreadedBroker final : public Broker {
+ public:
+  ThreadedBroker(storage::Storage& storage, const Clock& clock, std::unique_ptr<BrokerCore> core,
+                 BrokerOptions options);
+  ~ThreadedBroker() override;
+
+  void push(PushCommand command, Done<PushReply> done) override;
+  ClaimId claim(ClaimCommand command, Done<ClaimReply> done) override;
+  void cancel_claim(ClaimId id) override;
+  void ack(std::vector<AckItem> items, Done<ItemResults<Acked>> done) override;
+  void fail(std::vector<FailItem> items, Done<ItemResults<Failed>> done) override;
+  void release(std::vector<ReleaseItem> items, Done<ItemResults<Released>> done) override;
+  void extend(std::vector<ExtendItem> items, Done<ItemResults<Extended>> done) override;
+
+  void put_queue(PutQueueCommand command, Done<PutQueueReply> done) override;
+  void edit_queue(QueueName name, ConfigEdit edit, Done<QueueStats> done) override;
+  void pause_queue(QueueName name, bool paused, Done<QueueStats> done) override;
+  void delete_queue(QueueName name, Done<QueueStats> done) override;
+  void queue_stats(QueueName name, Done<QueueStats> done) override;
+  void list_queues(std::string ns, Done<std::vector<QueueStats>> done) override;
+
+  void drop_job(QueueName queue, std::string id, Done<DroppedJob> done) override;
+  void show_job(QueueName queue, std::string id, Done<JobView> done) override;
+  void browse(BrowseQuery query, Done<BrowsePage> done) override;
+
+  EventHub& events() override { return events_; }
+  BrokerMetrics metrics() const override;
+  const Limits& limits() const override { return options_.limits; }
+  bool disk_low() const override { return disk_guard_.is_low(); }
+  Timestamp now() const override { return clock_.now(); }
+  void stop() override;
+
+ private:
+  // A command on its way to the engine's thread.
+  using Task = absl::AnyInvocable<void(Timestamp now)>;
+  struct Queued {
+    Task task;
+    std::size_t bytes = 0;
+  };
+  // Where a reader starts: which queue, and which seqs can exist.
+  struct ReadStart {
+    QueueNumber queue{};
+    Seq seq_end{};
+  };
+
+  // Puts a command in line. `apply(now)` runs on the engine's thread and returns the reply, which
+  // leaves with the batch that is open then.
+  template <class T, class Apply>
+  void post(Done<T> done, std::size_t bytes, Apply apply);
+  Status admit(Queued queued);
+  template <class T>
+  void reply_with_batch(Done<T> done, Result<T> result);
+  // Runs `read(start)` on the reader's thread once all that came before is committed.
+  template <class T, class Read>
+  void post_read(QueueName queue, Done<T> done, Read read);
+
+  void run_engine();
+  std::vector<Queued> wait_for_tasks();
+  void apply(std::vector<Queued> tasks);
+  void take_answers();
+  bool open_batch_is_full() const;
+  bool has_open_work() const;
+  void submit_open_batch();
+  void finish();
+  void on_fatal(const Error& error);
+
+  void reclaim_later(QueueNumber queue);
+  void sweep_keys_if_due(Timestamp now);
+  void sweep_keys();
+
+  storage::Storage& storage_;
+  const Clock& clock_;
+  const BrokerOptions options_;
+  EventHub events_;
+  DiskGuard disk_guard_;
+  std::atomic<ClaimId> next_claim_{1};
+  std::atomic<bool> interrupted_{false};
+
+  // The engine thread's own.
+  std::unique_ptr<BrokerCore> core_;
+  absl::flat_hash_map<ClaimId, Done<ClaimReply>> waiting_;
+  std::vector<CommitThread::Reply> open_replies_;
+  std::size_t open_commands_ = 0;
+  Timestamp last_now_{};
+  Timestamp next_key_sweep_{};
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  // Protected by mutex_.
+  std::vector<Queued> inbox_;
+  std::size_t inbox_bytes_ = 0;
+  bool commit_idle_ = true;
+  std::uint64_t settled_batch_ = 0;
+  bool stopping_ = false;
+  bool fatal_ = false;
+  BrokerMetrics engine_metrics_;
+
+  WorkerThread reader_;
+  WorkerThread maintenance_;
+  CommitThread commit_;
+  std::thread engine_thread_;
+};
+
+}  // namespace reprise
