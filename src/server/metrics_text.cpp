@@ -1,0 +1,263 @@
+#include "server/metrics_text.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "reprise_version.h"
+#include "server/routes.h"
+
+namespace reprise::server {
+namespace {
+
+class MetricsWriter {
+ public:
+  void begin(std::string_view name, std::string_view type, std::string_view help) {
+    name_ = name;
+    print("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+  }
+
+  // `labels` without braces: a="1",b="2".
+  template <class Number>
+  void sample(std::string_view labels, Number value) {
+    if (labels.empty()) {
+      print("{} {}\n", name_, value);
+    } else {
+      print("{}{{{}}} {}\n", name_, labels, value);
+    }
+  }
+
+  template <class Number>
+  void single(std::string_view name, std::string_view type, std::string_view help, Number value) {
+    begin(name, type, help);
+    sample("", value);
+  }
+
+  void histogram(std::string_view name, std::string_view help, const Histogram& histogram) {
+    begin(name, "histogram", help);
+    std::uint64_t below = 0;
+    for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
+      below += histogram.counts[i];
+      const bool last = i >= histogram.upper_bounds.size();
+      const std::string bound = last ? "+Inf" : fmt::format("{}", histogram.upper_bounds[i]);
+      print("{}_bucket{{le=\"{}\"}} {}\n", name, bound, below);
+    }
+    print("{}_sum {}\n{}_count {}\n", name, histogram.sum, name, below);
+  }
+
+  std::string take() { return std::move(out_); }
+
+ private:
+  template <class... Args>
+  void print(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
+  }
+
+  std::string out_;
+  std::string_view name_;
+};
+
+// Names of queues and namespaces hold nothing that needs escaping in a label.
+std::string queue_labels(const QueueName& name) {
+  return fmt::format("namespace=\"{}\",queue=\"{}\"", name.ns, name.name);
+}
+
+void add_up(QueueStats& sum, const QueueStats& stats) {
+  for (std::size_t i = 0; i < kJobStatusCount; ++i) sum.by_status[i] += stats.by_status[i];
+  sum.bytes += stats.bytes;
+  sum.waiting_claims += stats.waiting_claims;
+  if (stats.oldest_pending_age) {
+    sum.oldest_pending_age =
+        std::max(sum.oldest_pending_age.value_or(Duration::zero()), *stats.oldest_pending_age);
+  }
+  sum.push_rate += stats.push_rate;
+  sum.claim_rate += stats.claim_rate;
+  sum.completion_rate += stats.completion_rate;
+  sum.failure_rate += stats.failure_rate;
+  static constexpr std::array kTotals = {&QueueTotals::pushed,        &QueueTotals::duplicates,
+                                         &QueueTotals::claimed,       &QueueTotals::completed,
+                                         &QueueTotals::failed,        &QueueTotals::released,
+                                         &QueueTotals::lease_expired, &QueueTotals::expired,
+                                         &QueueTotals::died,          &QueueTotals::dropped};
+  for (const auto total : kTotals) sum.totals.*total += stats.totals.*total;
+}
+
+// A row of samples: its labels and where its numbers are.
+struct QueueRow {
+  std::string labels;
+  const QueueStats* stats;
+};
+
+struct QueueTotalMetric {
+  std::string_view name;
+  std::string_view help;
+  std::uint64_t QueueTotals::*total;
+};
+constexpr std::array<QueueTotalMetric, 10> kQueueTotals = {{
+    {"reprise_pushed_total", "Jobs pushed.", &QueueTotals::pushed},
+    {"reprise_duplicates_total", "Pushes whose key was known.", &QueueTotals::duplicates},
+    {"reprise_claimed_total", "Leases granted.", &QueueTotals::claimed},
+    {"reprise_completed_total", "Jobs acked.", &QueueTotals::completed},
+    {"reprise_failed_total", "Failed attempts.", &QueueTotals::failed},
+    {"reprise_released_total", "Leases given back.", &QueueTotals::released},
+    {"reprise_lease_expired_total", "Leases that ran out.", &QueueTotals::lease_expired},
+    {"reprise_expired_total", "Jobs that outlived their ttl.", &QueueTotals::expired},
+    {"reprise_died_total", "Jobs that became dead.", &QueueTotals::died},
+    {"reprise_dropped_total", "Jobs dropped.", &QueueTotals::dropped},
+}};
+
+struct QueueRateMetric {
+  std::string_view name;
+  double QueueStats::*rate;
+};
+constexpr std::array<QueueRateMetric, 4> kQueueRates = {{
+    {"reprise_push_rate", &QueueStats::push_rate},
+    {"reprise_claim_rate", &QueueStats::claim_rate},
+    {"reprise_completion_rate", &QueueStats::completion_rate},
+    {"reprise_failure_rate", &QueueStats::failure_rate},
+}};
+
+void write_queue_state(MetricsWriter& out, const std::vector<QueueRow>& rows) {
+  out.begin("reprise_jobs", "gauge", "Jobs by status.");
+  for (const QueueRow& row : rows) {
+    for (std::size_t i = 0; i < kJobStatusCount; ++i) {
+      const auto status = static_cast<JobStatus>(i);
+      if (status == JobStatus::completed) continue;  // a total, with a metric of its own
+      out.sample(fmt::format("{},status=\"{}\"", row.labels, status_name(status)),
+                 row.stats->by_status[i]);
+    }
+  }
+  out.begin("reprise_queue_bytes", "gauge", "Bytes of jobs that are not dead.");
+  for (const QueueRow& row : rows) out.sample(row.labels, row.stats->bytes);
+  out.begin("reprise_oldest_pending_age_seconds", "gauge", "Age of the oldest pending job.");
+  for (const QueueRow& row : rows) {
+    const Duration age = row.stats->oldest_pending_age.value_or(Duration::zero());
+    out.sample(row.labels, std::chrono::duration<double>(age).count());
+  }
+  out.begin("reprise_waiting_claims", "gauge", "Claims in line.");
+  for (const QueueRow& row : rows) out.sample(row.labels, row.stats->waiting_claims);
+}
+
+void write_queues(MetricsWriter& out, const std::vector<QueueStats>& queues) {
+  std::vector<QueueRow> rows;
+  QueueStats others;
+  for (const QueueStats& stats : queues) {
+    if (rows.size() < kMaxQueuesInMetrics) {
+      rows.push_back({queue_labels(stats.queue.name), &stats});
+    } else {
+      add_up(others, stats);
+    }
+  }
+  // '_' cannot begin a name, so no queue is called so.
+  if (queues.size() > rows.size()) rows.push_back({queue_labels({"_other", "_other"}), &others});
+
+  write_queue_state(out, rows);
+  for (const QueueTotalMetric& metric : kQueueTotals) {
+    out.begin(metric.name, "counter", metric.help);
+    for (const QueueRow& row : rows) out.sample(row.labels, row.stats->totals.*metric.total);
+  }
+  for (const QueueRateMetric& metric : kQueueRates) {
+    out.begin(metric.name, "gauge", "Per second over the last minute.");
+    for (const QueueRow& row : rows) out.sample(row.labels, row.stats->*metric.rate);
+  }
+}
+
+void write_broker(MetricsWriter& out, const BrokerMetrics& broker) {
+  out.histogram("reprise_commit_seconds", "Time to commit a batch.", broker.commit_seconds);
+  out.histogram("reprise_commit_batch_commands", "Commands in a batch.", broker.batch_commands);
+  out.histogram("reprise_commit_batch_bytes", "Bytes in a batch.", broker.batch_bytes);
+  out.begin("reprise_storage_info", "gauge", "How jobs are kept.");
+  out.sample(
+      fmt::format("storage=\"{}\",durability=\"{}\"", broker.storage_kind, broker.durability), 1);
+  out.single("reprise_storage_bytes", "gauge", "Bytes of the data directory.",
+             broker.storage_bytes);
+  out.single("reprise_disk_free_bytes", "gauge", "Bytes free on its disk.", broker.free_disk_bytes);
+  out.single("reprise_disk_low", "gauge", "1 while pushes are refused for lack of disk.",
+             broker.disk_low ? 1 : 0);
+  out.single("reprise_cache_bytes", "gauge", "Bytes in the cache of recent jobs.",
+             broker.cache_bytes);
+  out.single("reprise_cache_hits_total", "counter", "Jobs found in the cache.", broker.cache_hits);
+  out.single("reprise_cache_misses_total", "counter", "Jobs read from storage.",
+             broker.cache_misses);
+  out.single("reprise_events_published_total", "counter", "Events told to whoever watches.",
+             broker.events_published);
+}
+
+void write_server(MetricsWriter& out, const ServerStats& server) {
+  out.begin("reprise_http_requests_total", "counter", "Requests answered.");
+  for (std::size_t index = 0; index <= kNoRoute; ++index) {
+    if (index >= routes().size() && index != kNoRoute) continue;
+    const std::string route =
+        index == kNoRoute ? "none"
+                          : fmt::format("{} {}", routes()[index].method, routes()[index].pattern);
+    for (const int http_status : kHttpStatuses) {
+      const std::uint64_t count = server.requests(index, http_status);
+      if (count == 0) continue;
+      out.sample(fmt::format("route=\"{}\",status=\"{}\"", route, http_status), count);
+    }
+  }
+  out.single("reprise_connections", "gauge", "Connections open.", server.connections.load());
+  out.single("reprise_connections_refused_total", "counter", "Connections beyond the limit.",
+             server.connections_refused.load());
+}
+
+// When the process began, in clock ticks since the machine did: field 22 of its stat. The second
+// field is the program's name in parentheses and may hold anything.
+std::uint64_t start_ticks() {
+  std::ifstream file("/proc/self/stat");
+  std::string stat{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::size_t at = stat.rfind(')');
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = stat.find(' ', at + 1);
+  return at == std::string::npos ? 0 : std::strtoull(stat.c_str() + at, nullptr, 10);
+}
+
+double boot_time_seconds() {
+  std::ifstream file("/proc/stat");
+  std::string word;
+  double value = 0;
+  while (file >> word) {
+    if (word == "btime" && file >> value) return value;
+  }
+  return 0;
+}
+
+}  // namespace
+
+ProcessNumbers read_process_numbers() {
+  ProcessNumbers numbers;
+  std::uint64_t total_pages = 0;
+  std::uint64_t resident_pages = 0;
+  if (std::ifstream("/proc/self/statm") >> total_pages >> resident_pages) {
+    numbers.resident_bytes = resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  }
+  static const double start_time =
+      boot_time_seconds() +
+      static_cast<double>(start_ticks()) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  numbers.start_time_seconds = start_time;
+  return numbers;
+}
+
+std::string metrics_text(const MetricsInput& input) {
+  MetricsWriter out;
+  write_queues(out, input.queues);
+  write_broker(out, input.broker);
+  out.single("reprise_event_subscribers", "gauge", "Readers of the event stream.",
+             input.event_subscribers);
+  write_server(out, input.server);
+  out.begin("reprise_build_info", "gauge", "The version that runs.");
+  out.sample(fmt::format("version=\"{}\"", kVersion), 1);
+  out.single("process_resident_memory_bytes", "gauge", "Resident memory.",
+             input.process.resident_bytes);
+  out.single("process_start_time_seconds", "gauge", "Start of the process since 1970.",
+             fmt::format("{:.2f}", input.process.start_time_seconds));
+  return out.take();
+}
+
+}  // namespace reprise::server

@@ -1,0 +1,130 @@
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "embedded/openapi.h"
+#include "reprise_version.h"
+#include "server/handlers.h"
+#include "server/job_json.h"
+#include "server/metrics_text.h"
+
+namespace reprise::server {
+namespace {
+
+constexpr std::string_view kWelcome =
+    "Reprise: a durable work queue.\n"
+    "\n"
+    "GET /v1/queues     queues and their stats\n"
+    "GET /v1/status     the server\n"
+    "GET /openapi.json  the API\n"
+    "GET /metrics       numbers for Prometheus\n";
+
+// For the routes that take nothing at all.
+Status expect_nothing(Request& request) {
+  REPRISE_TRY(request.query.finish());
+  return request.expect_no_fields();
+}
+
+Response text_response(std::string_view content_type, std::string body) {
+  Response response;
+  response.content_type = content_type;
+  response.body = std::move(body);
+  return response;
+}
+
+Response word_response(std::string_view status) {
+  JsonWriter out;
+  out.begin_object().key("status").value(status).end_object();
+  return json_response(std::move(out));
+}
+
+void write_job_counts(JsonWriter& out, const std::vector<QueueStats>& queues) {
+  std::array<std::uint64_t, kJobStatusCount> counts{};
+  for (const QueueStats& stats : queues) {
+    for (std::size_t i = 0; i < kJobStatusCount; ++i) counts[i] += stats.by_status[i];
+  }
+  out.key("jobs").begin_object();
+  for (std::size_t i = 0; i < kJobStatusCount; ++i) {
+    const auto status = static_cast<JobStatus>(i);
+    if (status != JobStatus::completed) out.key(status_name(status)).value(counts[i]);
+  }
+  out.end_object();
+}
+
+Response status_response(const Api& api, const std::vector<QueueStats>& queues) {
+  const BrokerMetrics metrics = api.broker.metrics();
+  const std::chrono::duration<double> uptime = api.broker.now() - api.started_at;
+  std::uint64_t waiting_claims = 0;
+  for (const QueueStats& stats : queues) waiting_claims += stats.waiting_claims;
+  JsonWriter out;
+  out.begin_object();
+  out.key("version").value(kVersion);
+  out.key("started_at").value(format_timestamp(api.started_at));
+  out.key("uptime").value(uptime.count());
+  out.key("durability").value(metrics.durability);
+  out.key("storage").value(metrics.storage_kind);
+  out.key("data_bytes").value(metrics.storage_bytes);
+  out.key("disk_free_bytes").value(metrics.free_disk_bytes);
+  out.key("disk_low").value(metrics.disk_low);
+  out.key("queues").value(queues.size());
+  write_job_counts(out, queues);
+  out.key("waiting_claims").value(waiting_claims);
+  out.key("connections").value(api.stats.connections.load());
+  out.end_object();
+  return json_response(std::move(out));
+}
+
+}  // namespace
+
+Status show_status(Api& api, Request& request, const Exchange& exchange) {
+  REPRISE_TRY(expect_nothing(request));
+  api.broker.list_queues(
+      "", exchange.then<std::vector<QueueStats>>([&api](const std::vector<QueueStats>& queues) {
+        return status_response(api, queues);
+      }));
+  return ok();
+}
+
+Status show_health(Api&, Request& request, const Exchange& exchange) {
+  REPRISE_TRY(expect_nothing(request));
+  exchange.reply(word_response("ok"));
+  return ok();
+}
+
+Status show_readiness(Api& api, Request& request, const Exchange& exchange) {
+  REPRISE_TRY(expect_nothing(request));
+  if (api.stats.shutting_down) return Error{Errc::shutting_down, "the server is stopping"};
+  if (api.broker.disk_low()) {
+    return Error{Errc::disk_full, "free disk space is below the reserve; pushes are refused"};
+  }
+  exchange.reply(word_response("ready"));
+  return ok();
+}
+
+Status show_metrics(Api& api, Request& request, const Exchange& exchange) {
+  REPRISE_TRY(expect_nothing(request));
+  api.broker.list_queues(
+      "", exchange.then<std::vector<QueueStats>>([&api](const std::vector<QueueStats>& queues) {
+        return text_response("text/plain; version=0.0.4",
+                             metrics_text({.queues = queues,
+                                           .broker = api.broker.metrics(),
+                                           .event_subscribers = api.broker.events().subscribers(),
+                                           .server = api.stats,
+                                           .process = read_process_numbers()}));
+      }));
+  return ok();
+}
+
+Status show_openapi(Api&, Request& request, const Exchange& exchange) {
+  REPRISE_TRY(expect_nothing(request));
+  exchange.reply(text_response("application/json", std::string(embedded::openapi)));
+  return ok();
+}
+
+Status show_welcome(Api&, Request& request, const Exchange& exchange) {
+  REPRISE_TRY(expect_nothing(request));
+  exchange.reply(text_response("text/plain", std::string(kWelcome)));
+  return ok();
+}
+
+}  // namespace reprise::server

@@ -1,0 +1,309 @@
+// FakeBroker: answers as it was told and remembers what it was asked, for tests of the server.
+// Callbacks come on a thread of its own, as the real broker's do. A claim with a wait stays open
+// until answer_claim() or cancel_claim().
+#pragma once
+
+#include <absl/functional/any_invocable.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "broker/broker.h"
+
+namespace reprise::test {
+
+inline QueueStats stats_of(QueueName name) {
+  QueueStats stats;
+  stats.queue.number = 1;
+  stats.queue.name = std::move(name);
+  return stats;
+}
+
+inline RecordPtr record_of(std::string payload) {
+  JobRecord record;
+  record.payload = std::move(payload);
+  return std::make_shared<const JobRecord>(std::move(record));
+}
+
+inline ClaimedJob claimed_job(Seq seq, std::string payload = "1") {
+  ClaimedJob job;
+  job.token = {.job = {.queue = 1, .seq = seq}, .nonce = seq * 7};
+  job.record = record_of(std::move(payload));
+  job.attempts = 1;
+  return job;
+}
+
+class FakeBroker final : public Broker {
+ public:
+  FakeBroker() : thread_([this] { run(); }) {}
+  ~FakeBroker() override { stop(); }
+
+  // What comes next is answered so. Set them before the server runs, or under with_lock().
+  std::function<Result<PushReply>(const PushCommand&)> on_push =
+      [this](const PushCommand& command) {
+        PushReply reply;
+        for (const auto& job : command.jobs) {
+          if (job) {
+            reply.results.emplace_back(PushedJob{.seq = ++pushed_seq_});
+          } else {
+            reply.results.emplace_back(job.error());
+          }
+        }
+        return Result<PushReply>(std::move(reply));
+      };
+  Result<ClaimReply> claim_reply = ClaimReply{};  // of claims that do not wait
+  Result<JobView> view = Error{Errc::job_not_found, "no such job"};
+  Result<BrowsePage> page = BrowsePage{};
+  Result<QueueStats> stats = stats_of({"default", "orders"});
+  std::vector<QueueStats> queues;
+  bool created = true;
+  bool disk_is_low = false;
+  Limits limits_in_force;
+  BrokerMetrics metrics_now;
+
+  // What was asked; read under with_lock() or after wait_for().
+  struct Asked {
+    std::vector<PushCommand> pushes;
+    std::vector<ClaimCommand> claims;
+    std::vector<ClaimId> cancelled;
+    std::vector<AckItem> acks;
+    std::vector<FailItem> fails;
+    std::vector<ReleaseItem> releases;
+    std::vector<ExtendItem> extensions;
+    std::vector<PutQueueCommand> puts;
+    std::vector<QueueName> named;  // of queue_stats, edit, pause, delete
+    std::vector<bool> pauses;
+    std::vector<QueueConfig> edited;
+    std::vector<std::string> listed;
+    std::vector<std::string> ids;  // of show_job and drop_job
+    std::vector<BrowseQuery> browses;
+  };
+
+  // Waits until `condition`, a function of Asked, holds. False after ten seconds.
+  template <class Condition>
+  bool wait_for(Condition condition) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(10), [&] { return condition(asked_); });
+  }
+  template <class Use>
+  auto with_lock(Use use) {
+    const std::lock_guard lock(mutex_);
+    return use(asked_);
+  }
+  bool wait_for_waiting_claims(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(10),
+                             [&] { return waiting_.size() == count; });
+  }
+  // Answers the oldest waiting claim.
+  void answer_claim(Result<ClaimReply> reply) {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty()) return;
+    auto first = waiting_.begin();
+    finish(std::move(first->second), std::move(reply));
+    waiting_.erase(first);
+  }
+  // From now on callbacks are kept until let_go().
+  void hold_replies() {
+    const std::lock_guard lock(mutex_);
+    held_ = true;
+  }
+  void let_go() {
+    const std::lock_guard lock(mutex_);
+    held_ = false;
+    changed_.notify_all();
+  }
+
+  void push(PushCommand command, Done<PushReply> done) override {
+    const std::lock_guard lock(mutex_);
+    auto reply = on_push(command);
+    note(asked_.pushes, std::move(command));
+    finish(std::move(done), std::move(reply));
+  }
+  ClaimId claim(ClaimCommand command, Done<ClaimReply> done) override {
+    const std::lock_guard lock(mutex_);
+    const ClaimId id = ++last_claim_;
+    const bool waits = command.wait > Duration::zero();
+    note(asked_.claims, std::move(command));
+    if (waits) {
+      waiting_.emplace(id, std::move(done));
+    } else {
+      finish(std::move(done), claim_reply);
+    }
+    return id;
+  }
+  void cancel_claim(ClaimId id) override {
+    const std::lock_guard lock(mutex_);
+    note(asked_.cancelled, id);
+    if (auto found = waiting_.find(id); found != waiting_.end()) {
+      finish(std::move(found->second), Result<ClaimReply>(ClaimReply{}));
+      waiting_.erase(found);
+    }
+  }
+  void ack(std::vector<AckItem> items, Done<ItemResults<Acked>> done) override {
+    answer_items(asked_.acks, std::move(items), std::move(done),
+                 [](JobKey job) { return Acked{job}; });
+  }
+  void fail(std::vector<FailItem> items, Done<ItemResults<Failed>> done) override {
+    answer_items(asked_.fails, std::move(items), std::move(done), [](JobKey job) {
+      return Failed{.job = job, .status = JobStatus::failed, .retry_at = Timestamp{}};
+    });
+  }
+  void release(std::vector<ReleaseItem> items, Done<ItemResults<Released>> done) override {
+    answer_items(asked_.releases, std::move(items), std::move(done),
+                 [](JobKey job) { return Released{job}; });
+  }
+  void extend(std::vector<ExtendItem> items, Done<ItemResults<Extended>> done) override {
+    answer_items(asked_.extensions, std::move(items), std::move(done),
+                 [](JobKey job) { return Extended{.job = job, .lease_deadline = Timestamp{}}; });
+  }
+
+  void put_queue(PutQueueCommand command, Done<PutQueueReply> done) override {
+    const std::lock_guard lock(mutex_);
+    PutQueueReply reply{.created = created, .stats = stats_of(command.queue)};
+    reply.stats.queue.config = command.config;
+    note(asked_.puts, std::move(command));
+    finish(std::move(done), Result<PutQueueReply>(std::move(reply)));
+  }
+  void edit_queue(QueueName name, ConfigEdit edit, Done<QueueStats> done) override {
+    const std::lock_guard lock(mutex_);
+    note(asked_.named, std::move(name));
+    Result<QueueStats> edited = stats;
+    if (edited) {
+      if (const Status status = edit(edited->queue.config); !status) edited = status.error();
+    }
+    if (edited) note(asked_.edited, edited->queue.config);
+    finish(std::move(done), std::move(edited));
+  }
+  void pause_queue(QueueName name, bool paused, Done<QueueStats> done) override {
+    const std::lock_guard lock(mutex_);
+    note(asked_.pauses, paused);
+    answer_stats(std::move(name), std::move(done));
+  }
+  void delete_queue(QueueName name, Done<QueueStats> done) override {
+    const std::lock_guard lock(mutex_);
+    answer_stats(std::move(name), std::move(done));
+  }
+  void queue_stats(QueueName name, Done<QueueStats> done) override {
+    const std::lock_guard lock(mutex_);
+    answer_stats(std::move(name), std::move(done));
+  }
+  void list_queues(std::string ns, Done<std::vector<QueueStats>> done) override {
+    const std::lock_guard lock(mutex_);
+    note(asked_.listed, std::move(ns));
+    finish(std::move(done), Result<std::vector<QueueStats>>(queues));
+  }
+  void drop_job(QueueName, std::string id, Done<DroppedJob> done) override {
+    const std::lock_guard lock(mutex_);
+    note(asked_.ids, std::move(id));
+    if (view) {
+      finish(std::move(done), Result<DroppedJob>(DroppedJob{{1, view->seq}, view->status}));
+    } else {
+      finish(std::move(done), Result<DroppedJob>(view.error()));
+    }
+  }
+  void show_job(QueueName, std::string id, Done<JobView> done) override {
+    const std::lock_guard lock(mutex_);
+    note(asked_.ids, std::move(id));
+    finish(std::move(done), view);
+  }
+  void browse(BrowseQuery query, Done<BrowsePage> done) override {
+    const std::lock_guard lock(mutex_);
+    note(asked_.browses, std::move(query));
+    finish(std::move(done), page);
+  }
+
+  EventHub& events() override { return hub_; }
+  BrokerMetrics metrics() const override { return metrics_now; }
+  const Limits& limits() const override { return limits_in_force; }
+  bool disk_low() const override { return disk_is_low; }
+  Timestamp now() const override {
+    return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  }
+
+  void stop() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      held_ = false;
+      changed_.notify_all();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  using Callback = absl::AnyInvocable<void()>;
+
+  template <class T>
+  void note(std::vector<T>& list, T item) {
+    list.push_back(std::move(item));
+    changed_.notify_all();
+  }
+
+  template <class T>
+  void finish(Done<T> done, Result<T> result) {
+    callbacks_.push_back([done = std::move(done), result = std::move(result)]() mutable {
+      done(std::move(result));
+    });
+    changed_.notify_all();
+  }
+
+  void answer_stats(QueueName name, Done<QueueStats> done) {
+    note(asked_.named, std::move(name));
+    finish(std::move(done), stats);
+  }
+
+  template <class Item, class T, class Succeed>
+  void answer_items(std::vector<Item>& asked, std::vector<Item> items, Done<ItemResults<T>> done,
+                    Succeed succeed) {
+    const std::lock_guard lock(mutex_);
+    ItemResults<T> results;
+    for (const Item& item : items) {
+      if (item.token) {
+        results.emplace_back(succeed(item.token->job));
+      } else {
+        results.emplace_back(item.token.error());
+      }
+    }
+    for (Item& item : items) note(asked, std::move(item));
+    finish(std::move(done), Result<ItemResults<T>>(std::move(results)));
+  }
+
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return stopping_ || (!held_ && !callbacks_.empty()); });
+      if (callbacks_.empty()) return;
+      Callback callback = std::move(callbacks_.front());
+      callbacks_.pop_front();
+      lock.unlock();
+      callback();
+      callback = nullptr;
+      lock.lock();
+    }
+  }
+
+  EventHub hub_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Protected by mutex_.
+  Asked asked_;
+  Seq pushed_seq_ = 0;
+  ClaimId last_claim_ = 0;
+  std::map<ClaimId, Done<ClaimReply>> waiting_;
+  std::deque<Callback> callbacks_;
+  bool held_ = false;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace reprise::test
