@@ -1,0 +1,187 @@
+// The whole command line, as far as it needs no server: exit codes, messages, what is generated.
+#include "cli/app.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "cli/command_tree.h"
+#include "cli/completion.h"
+#include "cli/manpage.h"
+
+namespace reprise::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Ran {
+  int exit_code;
+  std::string out;
+  std::string err;
+};
+
+Ran run(std::vector<const char*> args) {
+  args.insert(args.begin(), "reprise");
+  int exit_code = 0;
+  CLI::App app;
+  add_commands(app, exit_code);
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  const int code = parse_and_run(app, static_cast<int>(args.size()), args.data(), exit_code);
+  std::string out = ::testing::internal::GetCapturedStdout();
+  return {.exit_code = code, .out = out, .err = ::testing::internal::GetCapturedStderr()};
+}
+
+// Nothing listens on port 1.
+Ran run_without_server(std::vector<const char*> args) {
+  args.insert(args.end(), {"--server", "http://127.0.0.1:1"});
+  return run(std::move(args));
+}
+
+TEST(App, HelpAndVersionAreSuccess) {
+  EXPECT_EQ(run({"--help"}).exit_code, 0);
+  EXPECT_THAT(run({"--version"}).out, HasSubstr("reprise "));
+  const auto help = run({"queue", "push", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("Usage: reprise queue push [OPTIONS] QUEUE [PAYLOAD]"));
+  EXPECT_THAT(help.out, HasSubstr("Examples:"));
+  EXPECT_THAT(help.err, IsEmpty());
+}
+
+TEST(App, WrongUsageIsTwo) {
+  const std::vector<std::vector<const char*>> wrong{
+      {},
+      {"queue"},
+      {"queue", "show"},
+      {"queue", "show", "a", "b"},
+      {"queue", "list", "--lees"},
+      {"queue", "claim", "q", "--max", "many"},
+      {"queue", "claim", "q", "--wait", "soon"},
+      {"queue", "claim", "q", "--lane", "middle"},
+      {"queue", "push", "q"},
+      {"queue", "push", "q", "plain"},
+      {"queue", "push", "q", "1", "--header", "x"},
+      {"queue", "push", "q", "1", "--stdin"},
+      {"queue", "push", "q", "--stdin", "--key", "k"},
+      {"queue", "push", "q", "--stdin", "--envelope", "--raw"},
+      {"queue", "push", "q", "--file", "/nonexistent/file"},
+      {"queue", "update", "q"},
+      {"queue", "create", "q", "--max-bytes", "64 megs"},
+      {"queue", "jobs", "q", "--all", "--limit", "5"},
+      {"queue", "ack"},
+      {"events", "--replay"},
+      {"status", "--server", "ftp://x"},
+      {"status", "--token-file", "/nonexistent/file"},
+      {"completion", "tcsh"},
+  };
+  for (const auto& args : wrong) {
+    const auto ran = run(args);
+    EXPECT_EQ(ran.exit_code, 2) << ::testing::PrintToString(args) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("eprise")) << ::testing::PrintToString(args);
+    EXPECT_THAT(ran.out, IsEmpty());
+  }
+}
+
+TEST(App, SaysWhatWasProbablyMeant) {
+  EXPECT_EQ(run({"queue", "psuh", "orders"}).err,
+            "reprise: unknown command 'psuh'; did you mean 'push'? See: reprise queue --help\n");
+  EXPECT_THAT(run({"quue", "list"}).err, HasSubstr("did you mean 'queue'?"));
+  EXPECT_THAT(run({"queue", "list", "--jsno"}).err, HasSubstr("did you mean '--json'?"));
+  EXPECT_EQ(run({"--json", "queue", "list"}).err,
+            "reprise: --json goes after the command. See: reprise --help\n");
+}
+
+TEST(App, AFlagsProblemNamesTheFlag) {
+  EXPECT_THAT(run({"queue", "push", "q", "1", "--delay", "5 parsecs"}).err, HasSubstr("--delay"));
+  EXPECT_THAT(run({"queue", "create", "q", "--lease", "soon"}).err, HasSubstr("--lease"));
+}
+
+TEST(App, NoServerIsThree) {
+  for (const auto& args : std::vector<std::vector<const char*>>{{"status"},
+                                                                {"queue", "list"},
+                                                                {"queue", "push", "q", "1"},
+                                                                {"queue", "ack", "t"},
+                                                                {"events"}}) {
+    const auto ran = run_without_server(args);
+    EXPECT_EQ(ran.exit_code, 3) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("http://127.0.0.1:1"));
+    EXPECT_THAT(ran.err, HasSubstr("(unreachable)"));
+    EXPECT_THAT(ran.out, IsEmpty());
+  }
+  EXPECT_THAT(run_without_server({"status", "--json"}).err,
+              HasSubstr(R"({"error":{"code":"unreachable",)"));
+}
+
+TEST(App, DeleteNeedsAYesWhereNobodyCanBeAsked) {
+  const auto ran = run_without_server({"queue", "delete", "orders"});
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("--yes"));
+}
+
+// The name of every command in the tree.
+void collect_paths(const CommandTree& tree, std::vector<std::string>& paths) {
+  for (const auto& command : tree.commands) {
+    paths.push_back(command.path);
+    collect_paths(command, paths);
+  }
+}
+
+class Generated : public ::testing::Test {
+ protected:
+  Generated() {
+    add_commands(app, exit_code);
+    tree = command_tree(app);
+    collect_paths(tree, paths);
+  }
+  int exit_code = 0;
+  CLI::App app;
+  CommandTree tree;
+  std::vector<std::string> paths;
+};
+
+TEST_F(Generated, TheTreeKnowsFlagsAndArguments) {
+  EXPECT_THAT(paths, ::testing::Contains("reprise queue push"));
+  const auto& push = *std::ranges::find(tree.commands.front().commands, "push", &CommandTree::name);
+  ASSERT_EQ(push.arguments.size(), 2U);
+  EXPECT_EQ(push.arguments[0].name, "QUEUE");
+  EXPECT_TRUE(push.arguments[0].required);
+  const auto names_json = [](const CommandFlag& flag) { return flag.names.back() == "--json"; };
+  EXPECT_EQ(std::ranges::count_if(push.flags, names_json), 1);
+}
+
+TEST_F(Generated, CompletionKnowsEveryCommand) {
+  for (const auto& script : {bash_completion(tree), zsh_completion(tree)}) {
+    for (const auto& path : paths) EXPECT_THAT(script, HasSubstr("'" + path + "')"));
+    EXPECT_THAT(script, HasSubstr("'reprise queue push --delay'"));
+    EXPECT_THAT(script, ::testing::Not(HasSubstr("'reprise queue push --json'")));
+  }
+  EXPECT_TRUE(zsh_completion(tree).starts_with("#compdef reprise\n"));
+}
+
+TEST_F(Generated, BashReadsTheCompletion) {
+  const auto ran = run({"completion", "bash"});
+  EXPECT_EQ(ran.exit_code, 0);
+  FILE* const bash = popen("bash -n", "w");
+  ASSERT_NE(bash, nullptr);
+  std::fputs(ran.out.c_str(), bash);
+  EXPECT_EQ(pclose(bash), 0);
+}
+
+TEST_F(Generated, TheManPageHasEveryCommand) {
+  const std::string page = man_page(tree, "1.2.3");
+  EXPECT_TRUE(page.starts_with(".TH REPRISE 1"));
+  for (const auto& path : paths) EXPECT_THAT(page, HasSubstr(escape_roff(path)));
+}
+
+TEST(Roff, TextMeansItself) {
+  EXPECT_EQ(escape_roff("a-b\\c"), "a\\-b\\ec");
+  EXPECT_EQ(escape_roff(".x\n'y z.\n"), "\\&.x\n\\&'y z.\n");
+}
+
+}  // namespace
+}  // namespace reprise::cli

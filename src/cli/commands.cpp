@@ -1,0 +1,67 @@
+#include "cli/commands.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <utility>
+
+#include "cli/exit_code.h"
+
+namespace reprise::cli {
+namespace {
+
+constexpr char kCommonGroup[] = "Common options";
+
+void add_common_flags(CLI::App& command, CommonFlags& flags) {
+  command.add_option("--server", flags.server, "The server's address")
+      ->envname("REPRISE_URL")
+      ->type_name("URL")
+      ->capture_default_str()
+      ->group(kCommonGroup);
+  command
+      .add_option("-n,--namespace", flags.ns,
+                  "The namespace of the queue (\"default\" unless given)")
+      ->type_name("NAME")
+      ->group(kCommonGroup);
+  command
+      .add_option("--token-file", flags.token_file,
+                  "A file with the server's token; REPRISE_TOKEN may hold the token itself")
+      ->type_name("FILE")
+      ->group(kCommonGroup);
+  command.add_flag("--json", flags.json, "Print the API's reply as it is")->group(kCommonGroup);
+  // Anew, so that it stands with the others, after the command's own flags.
+  command.set_help_flag("-h,--help", "Show this help and exit")->group(kCommonGroup);
+}
+
+int run_with_context(const CommonFlags& flags, const Commands::Run& run) {
+  auto context = CommandContext::make(flags);
+  if (!context) {
+    fmt::print(stderr, "reprise: {}\n", context.error().detail);
+    return kExitUsage;
+  }
+  return run(*context);
+}
+
+}  // namespace
+
+CLI::App& add_command(CLI::App& parent, const CommandInfo& info) {
+  CLI::App& command = *parent.add_subcommand(info.name, info.description);
+  command.group(info.group);
+  if (!info.examples.empty()) command.footer("Examples:\n" + info.examples);
+  return command;
+}
+
+void Commands::on_run(CLI::App& command, Run run) const {
+  auto flags = std::make_shared<CommonFlags>();
+  add_common_flags(command, *flags);
+  command.callback([flags, run = std::move(run), &exit_code = exit_code_] {
+    exit_code = run_with_context(*flags, run);
+  });
+}
+
+void Commands::on_local_run(CLI::App& command, std::function<int()> run) const {
+  command.callback([run = std::move(run), &exit_code = exit_code_] { exit_code = run(); });
+}
+
+}  // namespace reprise::cli

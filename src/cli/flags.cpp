@@ -1,0 +1,50 @@
+#include "cli/flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include "base/duration.h"
+
+namespace reprise::cli {
+
+CLI::Option* add_queue_argument(CLI::App& command, std::string& queue) {
+  return command.add_option("QUEUE", queue, "The queue's name")->required()->type_name("");
+}
+
+CLI::Option* add_duration(CLI::App& command, const std::string& flag,
+                          std::optional<std::string>& target, const std::string& description) {
+  return command.add_option(flag, target, description)
+      ->type_name("DURATION")
+      ->check(duration_problem);
+}
+
+CLI::Option* add_headers(CLI::App& command, std::vector<std::string>& target,
+                         const std::string& description) {
+  return command
+      .add_option("--header", target, description)
+      // One value for each --header: the next word may be the payload.
+      ->allow_extra_args(false)
+      ->type_name("NAME=VALUE")
+      ->check(header_problem);
+}
+
+std::pair<std::string, std::string> split_header(std::string_view header) {
+  const std::size_t equals = header.find('=');
+  return {std::string(header.substr(0, equals)), std::string(header.substr(equals + 1))};
+}
+
+void add_no_header(CLI::App& command, bool& target) {
+  command.add_flag("--no-header", target, "Leave out the line with the column names");
+}
+
+std::string duration_problem(const std::string& text) {
+  const auto parsed = parse_duration(text);
+  return parsed ? std::string() : parsed.error().detail;
+}
+
+std::string header_problem(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals != std::string::npos && equals > 0) return {};
+  return "'" + text + "' is no header; write NAME=VALUE";
+}
+
+}  // namespace reprise::cli

@@ -1,0 +1,75 @@
+// Client: the HTTP API (docs/api.md) as calls, for one server and one namespace.
+// A call gives the server's answer as it came, be it a result or a refusal; its error is always
+// Errc::unreachable: no answer, or one that Reprise would not give.
+// No rule of the server is repeated here: names, limits and statuses are the daemon's business.
+// Threads: one owner, no locks.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "client/http_client.h"
+#include "client/json_view.h"
+#include "client/url.h"
+
+namespace reprise::client {
+
+struct Reply {
+  int status = 0;
+  std::string body;  // one JSON value
+
+  // Borrows `body`.
+  JsonView json() const { return JsonView(body); }
+  // The whole request was refused. Items of a multi-item call carry their own errors.
+  bool refused() const { return json()["error"].present(); }
+};
+
+class Client {
+ public:
+  Client(HttpClient http, std::string ns) : http_(std::move(http)), namespace_(std::move(ns)) {}
+
+  const std::string& server() const { return http_.server(); }
+  const std::string& ns() const { return namespace_; }
+
+  Result<Reply> list_queues(bool all_namespaces = false);
+  // `config` is a JSON object. With `replace` an existing queue takes the new config; without it it
+  // is refused.
+  Result<Reply> create_queue(std::string_view queue, std::string config, bool replace);
+  Result<Reply> show_queue(std::string_view queue);
+  Result<Reply> update_queue(std::string_view queue, std::string config);
+  Result<Reply> delete_queue(std::string_view queue);
+  Result<Reply> pause_queue(std::string_view queue);
+  Result<Reply> resume_queue(std::string_view queue);
+
+  // Bodies are the JSON of docs/api.md.
+  Result<Reply> push(std::string_view queue, std::string body);
+  // `wait` is what the body asks for: the answer may take that long.
+  Result<Reply> claim(std::string_view queue, std::string body, Duration wait);
+  // `verb` is ack, fail, release or extend.
+  Result<Reply> end_leases(std::string_view verb, std::string body);
+
+  Result<Reply> list_jobs(std::string_view queue, QueryParameters filter);
+  Result<Reply> show_job(std::string_view queue, std::string_view id);
+  Result<Reply> drop_job(std::string_view queue, std::string_view id);
+
+  Result<Reply> status();
+
+  // Streams events until the handler or the server ends it; see HttpClient::stream. `after` is the
+  // id of the last event seen; empty: only new ones. The reply is empty unless it is a refusal.
+  // The client's namespace plays no part: name it in `filter`.
+  Result<Reply> events(const QueryParameters& filter, std::string_view after,
+                       const HttpClient::StreamHandler& handler);
+
+ private:
+  std::string queue_target(std::string_view queue, std::string_view rest = {},
+                           QueryParameters more = {}) const;
+  Result<Reply> call(const HttpRequest& request);
+
+  HttpClient http_;
+  std::string namespace_;
+};
+
+}  // namespace reprise::client
