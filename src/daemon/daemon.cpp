@@ -1,0 +1,228 @@
+#include "daemon/daemon.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <future>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/random.h"
+#include "broker/broker.h"
+#include "daemon/banner.h"
+#include "daemon/logging.h"
+#include "daemon/process.h"
+#include "daemon/stop_signals.h"
+#include "reprise_version.h"
+#include "server/access_tokens.h"
+#include "server/http_server.h"
+#include "storage/keys.h"
+#include "storage/records.h"
+#include "storage/rocksdb/rocksdb_storage.h"
+
+namespace reprise::daemon {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Files besides connections: RocksDB's tables and logs, stdio, and some to spare.
+constexpr std::uint64_t kOtherFiles = 512;
+
+// The latest time an earlier run stamped on anything; the clock must not start before it.
+Result<Timestamp> stored_clock(const storage::Storage& storage) {
+  const auto bytes = storage.get(storage::Keyspace::meta, storage::kServerKey);
+  if (!bytes) return bytes.error();
+  if (!*bytes) return Timestamp::min();
+  const auto record = storage::decode_server(**bytes);
+  if (!record) return record.error();
+  return record->clock;
+}
+
+// All jobs that are there, dead ones included.
+std::uint64_t count_jobs(Broker& broker) {
+  std::promise<std::uint64_t> counted;
+  broker.list_queues("", [&](Result<std::vector<QueueStats>> queues) {
+    std::uint64_t jobs = 0;
+    if (queues) {
+      for (const QueueStats& stats : *queues) {
+        for (std::size_t status = 0; status < kJobStatusCount; ++status) {
+          if (status == static_cast<std::size_t>(JobStatus::completed)) continue;
+          jobs += stats.by_status[status];
+        }
+      }
+    }
+    counted.set_value(jobs);
+  });
+  return counted.get_future().get();
+}
+
+[[noreturn]] void die_of_storage(const Error& error) {
+  spdlog::critical("the storage failed, stopping without further replies: {}", error.detail);
+  spdlog::shutdown();
+  // No destructors: they would wait for the thread we are on, and nothing may be answered any more.
+  _exit(kExitStorageFailed);
+}
+
+class Daemon {
+ public:
+  Daemon(const LoadedSettings& loaded, std::string port_file)
+      : loaded_(loaded), settings_(loaded.settings), port_file_(std::move(port_file)) {}
+
+  int run() {
+    if (const auto failed = start()) return *failed;
+    const int signal = signals_.wait();
+    spdlog::info("{}: stopping", strsignal(signal));
+    stop();
+    spdlog::info("stopped");
+    return kExitStopped;
+  }
+
+ private:
+  // The exit code, when it could not start; what was wrong is then in the log.
+  std::optional<int> start() {
+    const auto began = steady_clock::now();
+    if (!port_file_.empty())
+      std::remove(port_file_.c_str());  // one of an earlier run would mislead
+    raise_limits();
+    if (const auto failed = read_tokens()) return failed;
+    if (const Status opened = open_broker(); !opened) {
+      return cannot_start(kExitCannotStart, opened.error().detail);
+    }
+    const std::uint64_t jobs = count_jobs(*broker_);
+    const auto recovery = std::chrono::duration_cast<Duration>(steady_clock::now() - began);
+    signals_.arm();
+    if (const auto failed = listen()) return failed;
+    announce(jobs, recovery);
+    return publish_port();
+  }
+
+  void raise_limits() const {
+    const std::uint64_t files = raise_open_file_limit();
+    if (files < settings_.http.max_connections + kOtherFiles) {
+      spdlog::warn(
+          "only {} files can be open at once, too few for max_connections = {}: raise the "
+          "limit (ulimit -n, LimitNOFILE=) or lower the setting",
+          files, settings_.http.max_connections);
+    }
+  }
+
+  Status open_broker() {
+    auto storage = storage::open_rocksdb_storage(settings_.storage);
+    if (!storage) return storage.error();
+    storage_ = std::move(*storage);
+    const auto not_before = stored_clock(*storage_);
+    if (!not_before) return not_before.error();
+    clock_ = std::make_unique<SteadyWallClock>(*not_before);
+
+    BrokerOptions options = settings_.broker;
+    options.free_disk_bytes = [directory = settings_.storage.directory] {
+      return free_disk_bytes(directory);
+    };
+    options.on_fatal = die_of_storage;
+    auto broker = Broker::open(*storage_, *clock_, random_, std::move(options));
+    if (!broker) return broker.error();
+    broker_ = std::move(*broker);
+    return ok();
+  }
+
+  // Before the storage is opened: wrong settings should not cost a recovery.
+  std::optional<int> read_tokens() {
+    if (settings_.token_file.empty()) return std::nullopt;
+    const auto text = read_whole_file(settings_.token_file);
+    if (!text) return bad_setting("token_file", text.error().detail);
+    auto tokens = server::parse_access_tokens(*text);
+    if (!tokens) {
+      return bad_setting("token_file",
+                         fmt::format("{}: {}", settings_.token_file, tokens.error().detail));
+    }
+    tokens_ = std::move(*tokens);
+    return std::nullopt;
+  }
+
+  std::optional<int> listen() {
+    server::HttpServerOptions options = settings_.http;
+    options.tokens = tokens_;
+    auto server = server::HttpServer::start(*broker_, std::move(options));
+    if (!server && server.error().code == Errc::invalid_field) {
+      return bad_setting("listen", server.error().detail);
+    }
+    if (!server) {
+      return cannot_start(kExitCannotStart,
+                          server.error().detail + "; another address is chosen with --listen");
+    }
+    server_ = std::move(*server);
+    return std::nullopt;
+  }
+
+  int bad_setting(const std::string& name, const std::string& detail) const {
+    return cannot_start(kExitBadSettings,
+                        fmt::format("{} (from {})", detail, loaded_.origins.at(name)));
+  }
+
+  static int cannot_start(int exit_code, const std::string& reason) {
+    spdlog::critical("cannot start: {}", reason);
+    return exit_code;
+  }
+
+  void announce(std::uint64_t jobs, Duration recovery) const {
+    const std::string durability(durability_mode_name(settings_.broker.durability));
+    spdlog::info("reprise {} serves {} on http://{}, durability {}, {} jobs recovered in {}",
+                 kVersion, settings_.storage.directory, server_->address(), durability, jobs,
+                 humanize_duration(recovery));
+    fmt::print("{}", banner({.command = command_name(),
+                             .address = server_->address(),
+                             .data = settings_.storage.directory,
+                             .durability = durability,
+                             .token_file = settings_.token_file,
+                             .jobs = jobs,
+                             .recovery = recovery}));
+    std::fflush(stdout);
+  }
+
+  std::optional<int> publish_port() const {
+    if (port_file_.empty()) return std::nullopt;
+    const Status written = write_file_atomically(port_file_, server_->address() + "\n");
+    if (written) return std::nullopt;
+    return cannot_start(kExitCannotStart, "--port-file: " + written.error().detail);
+  }
+
+  void stop() {
+    server_->begin_shutdown();
+    server_->stop(settings_.shutdown_grace);
+    broker_->stop();
+    server_.reset();
+    broker_.reset();
+    storage_.reset();
+    if (!port_file_.empty()) std::remove(port_file_.c_str());
+  }
+
+  const LoadedSettings& loaded_;
+  const Settings& settings_;
+  const std::string port_file_;
+  std::vector<server::AccessToken> tokens_;
+  StopSignals signals_;
+  // In the order in which each uses those before it, so that destruction goes the other way.
+  SystemRandom random_;
+  std::unique_ptr<storage::Storage> storage_;
+  std::unique_ptr<Clock> clock_;
+  std::unique_ptr<Broker> broker_;
+  std::unique_ptr<server::HttpServer> server_;
+};
+
+}  // namespace
+
+int run_daemon(const LoadedSettings& loaded, const std::string& port_file) {
+  set_up_logging(loaded.settings.log_level, loaded.settings.log_format);
+  for (const std::string& warning : loaded.warnings) spdlog::warn("{}", warning);
+  return Daemon(loaded, port_file).run();
+}
+
+}  // namespace reprise::daemon
