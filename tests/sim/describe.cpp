@@ -1,0 +1,166 @@
+#include "sim/describe.h"
+
+#include <fmt/format.h>
+
+#include "base/duration.h"
+
+namespace reprise::sim {
+namespace {
+
+// Seconds since the start of a simulated run are easier to follow than dates.
+std::string at(Timestamp time) {
+  if (time == kNever) return "never";
+  if (time == Timestamp{}) return "-";
+  constexpr Timestamp kStart = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1);
+  const auto since = (time - kStart).count();
+  return fmt::format("{}.{:06}s", since / 1'000'000, std::abs(since % 1'000'000));
+}
+
+std::string wait(Duration duration) { return format_duration(duration); }
+
+template <class T>
+std::string number_or_none(const std::optional<T>& number) {
+  return number ? std::to_string(*number) : "none";
+}
+
+std::string_view lane_choice_name(LaneChoice choice) {
+  switch (choice) {
+    case LaneChoice::any:
+      return "any";
+    case LaneChoice::fresh:
+      return "fresh";
+    case LaneChoice::retry:
+      return "retry";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string describe_error(const Error& error) {
+  return fmt::format("error {}", errc_info(error.code).wire_name);
+}
+
+std::string describe(bool flag) { return flag ? "yes" : "no"; }
+
+std::string describe(JobKey job) { return fmt::format("{}/{}", job.queue, job.seq); }
+
+std::string describe(const QueueName& name) { return name.ns + "/" + name.name; }
+
+std::string describe(const LeaseToken& token) {
+  return fmt::format("{}:{:x}", describe(token.job), token.nonce);
+}
+
+std::string describe(const QueueRecord& queue) {
+  const QueueConfig& config = queue.config;
+  return fmt::format(
+      "{} #{} {}created {} lease {} ttl {} attempts {} cooldown {} max_jobs {} max_bytes {} "
+      "key_window {}",
+      describe(queue.name), queue.number, queue.paused ? "paused " : "", at(queue.created_at),
+      wait(config.lease), config.ttl ? wait(*config.ttl) : "none", config.retry.attempts,
+      wait(config.retry.cooldown), number_or_none(config.max_jobs),
+      number_or_none(config.max_bytes), wait(config.key_window));
+}
+
+std::string describe(const QueueTotals& totals) {
+  return fmt::format(
+      "pushed {} duplicates {} claimed {} completed {} failed {} released {} lease_expired {} "
+      "expired {} died {} dropped {} dead_now {}",
+      totals.pushed, totals.duplicates, totals.claimed, totals.completed, totals.failed,
+      totals.released, totals.lease_expired, totals.expired, totals.died, totals.dropped,
+      totals.dead_now);
+}
+
+std::string describe(const QueueStats& stats) {
+  std::string text = describe(stats.queue) + ";";
+  for (std::size_t i = 0; i < kJobStatusCount; ++i) {
+    text += fmt::format(" {} {}", status_name(static_cast<JobStatus>(i)), stats.by_status[i]);
+  }
+  return fmt::format("{} bytes {} oldest {} waiting {}; {}", text, stats.bytes,
+                     stats.oldest_pending_age ? wait(*stats.oldest_pending_age) : "none",
+                     stats.waiting_claims, describe(stats.totals));
+}
+
+std::string describe(const JobRecord& record) {
+  std::string headers;
+  for (const auto& [name, value] : record.headers) headers += name + "=" + value + ",";
+  return fmt::format(
+      "pushed {} expires {} priority {} kind {} key '{}' headers {{{}}} payload '{}'",
+      at(record.pushed_at), at(record.expires_at), record.priority,
+      static_cast<int>(record.payload_kind), record.key, headers, record.payload);
+}
+
+std::string describe(const JobState& state) {
+  std::string history;
+  for (const Attempt& attempt : state.history) {
+    history += fmt::format(" #{} {}-{} {} by '{}' '{}'", attempt.number, at(attempt.started_at),
+                           at(attempt.ended_at), outcome_name(attempt.outcome), attempt.worker,
+                           attempt.error);
+  }
+  return fmt::format(
+      "{} failures {} attempts {} due {} lease {:x} {}-{} worker '{}' first {} error '{}' death {} "
+      "by {} at {} history{}",
+      status_name(state.status), state.failures, state.attempts, at(state.due), state.lease_nonce,
+      at(state.lease_started_at), at(state.lease_deadline), state.worker,
+      at(state.first_attempt_at), state.last_error, death_reason_name(state.death_reason),
+      decided_by_name(state.decided_by), at(state.died_at), history);
+}
+
+std::string describe(const std::pair<JobRecord, JobState>& dead) {
+  return describe(dead.first) + " " + describe(dead.second);
+}
+
+std::string describe(const KeyEntry& entry) {
+  return fmt::format("job {} until {}", entry.seq, at(entry.expires_at));
+}
+
+std::string describe(const NewJob& job) {
+  return fmt::format("'{}' delay {} priority {} ttl {} key '{}'", job.payload.substr(0, 12),
+                     wait(job.delay), job.priority, job.ttl ? wait(*job.ttl) : "none", job.key);
+}
+
+std::string describe(const PushCommand& command) {
+  return fmt::format("{}{} {}", describe(command.queue), command.create ? " create" : "",
+                     describe(command.jobs));
+}
+
+std::string describe(const ClaimCommand& command) {
+  return fmt::format("{} max {} wait {} lease {} lane {} worker '{}'", describe(command.queue),
+                     command.max, wait(command.wait), command.lease ? wait(*command.lease) : "none",
+                     lane_choice_name(command.lane), command.worker);
+}
+
+std::string describe(const PushedJob& pushed) {
+  return fmt::format("{} {}", pushed.duplicate ? "duplicate of" : "pushed", pushed.seq);
+}
+
+std::string describe(const PushReply& reply) { return describe(reply.results); }
+
+std::string describe(const ClaimReply& reply) {
+  std::string text = "jobs";
+  for (const ClaimedJob& job : reply.jobs) {
+    text += fmt::format(" [{} attempts {} failures {} until {} error '{}' {}]",
+                        describe(job.token.job), job.attempts, job.failures, at(job.lease_deadline),
+                        job.last_error, describe(*job.record));
+  }
+  return text;
+}
+
+std::string describe(const Acked& acked) { return "acked " + describe(acked.job); }
+
+std::string describe(const Failed& failed) {
+  return fmt::format("{} {} retry {} reason {}", status_name(failed.status), describe(failed.job),
+                     at(failed.retry_at), death_reason_name(failed.reason));
+}
+
+std::string describe(const Released& released) { return "released " + describe(released.job); }
+
+std::string describe(const Extended& extended) {
+  return fmt::format("extended {} until {}", describe(extended.job), at(extended.lease_deadline));
+}
+
+std::string describe(const DroppedJob& dropped) {
+  return fmt::format("dropped {} that was {}", describe(dropped.job), status_name(dropped.status));
+}
+
+}  // namespace reprise::sim

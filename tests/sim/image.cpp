@@ -1,0 +1,148 @@
+#include "sim/image.h"
+
+#include "sim/describe.h"
+#include "storage/keys.h"
+#include "storage/records.h"
+
+namespace reprise::sim {
+namespace {
+
+using storage::Keyspace;
+
+// Decodes every pair of one keyspace with `take`, which returns a Status.
+template <class Take>
+Status read_all(const storage::Storage& storage, Keyspace keyspace, const Take& take) {
+  Status result = ok();
+  const Status scanned = storage.scan(keyspace, {}, {}, [&](auto key, auto value) {
+    result = take(key, value);
+    return result.has_value();
+  });
+  REPRISE_TRY(scanned);
+  return result;
+}
+
+// Keeps a decoded value under its key, or passes the error on.
+template <class Map, class Value>
+Status keep(Map& map, const typename Map::key_type& key, Result<Value> value) {
+  if (!value) return value.error();
+  map.emplace(key, std::move(*value));
+  return ok();
+}
+
+Status read_meta(const storage::Storage& storage, Image& image) {
+  const auto bytes = storage.get(Keyspace::meta, storage::kServerKey);
+  if (!bytes) return bytes.error();
+  if (*bytes) {
+    const auto server = storage::decode_server(**bytes);
+    if (!server) return server.error();
+    image.next_seq = server->next_seq;
+    image.next_queue = server->next_queue;
+  }
+  for (const auto& [name, queue] : image.queues) {
+    const auto totals = storage.get(Keyspace::meta, storage::totals_key(queue.number));
+    if (!totals) return totals.error();
+    if (!*totals) continue;
+    REPRISE_TRY(keep(image.totals, queue.number, storage::decode_totals(**totals)));
+  }
+  return ok();
+}
+
+Status read_jobs(const storage::Storage& storage, Image& image) {
+  const auto job = [](std::string_view key) { return storage::parse_job_key(key).value(); };
+  REPRISE_TRY(read_all(storage, Keyspace::jobs, [&](auto key, auto value) {
+    return keep(image.records, job(key), storage::decode_job(value));
+  }));
+  REPRISE_TRY(read_all(storage, Keyspace::states, [&](auto key, auto value) {
+    return keep(image.states, job(key), storage::decode_state(value));
+  }));
+  return read_all(storage, Keyspace::dead, [&](auto key, auto value) -> Status {
+    const auto dead = storage::decode_dead(value);
+    if (!dead) return dead.error();
+    image.dead.emplace(job(key), std::pair(*dead->record, *dead->state));
+    return ok();
+  });
+}
+
+// The first key at which two maps differ, told with `text`.
+template <class Map, class KeyText>
+std::string first_difference(std::string_view what, const Map& got, const Map& want,
+                             const KeyText& key_text) {
+  const auto tell = [&](const auto& key, std::string_view got_text, std::string_view want_text) {
+    return std::string(what) + " " + key_text(key) + ": stored " + std::string(got_text) +
+           ", expected " + std::string(want_text);
+  };
+  for (const auto& [key, value] : want) {
+    const auto found = got.find(key);
+    if (found == got.end()) return tell(key, "nothing", describe(value));
+    if (!(found->second == value)) return tell(key, describe(found->second), describe(value));
+  }
+  for (const auto& [key, value] : got) {
+    if (!want.contains(key)) return tell(key, describe(value), "nothing");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Image> read_image(const storage::Storage& storage) {
+  Image image;
+  REPRISE_TRY(read_all(storage, Keyspace::queues, [&](auto, auto value) -> Status {
+    const auto queue = storage::decode_queue(value);
+    if (!queue) return queue.error();
+    image.queues.emplace(queue->name, *queue);
+    return ok();
+  }));
+  REPRISE_TRY(read_meta(storage, image));
+  REPRISE_TRY(read_jobs(storage, image));
+  REPRISE_TRY(read_all(storage, Keyspace::keys, [&](auto key, auto value) {
+    const auto parts = storage::parse_idempotency_key(key).value();
+    return keep(image.keys, {parts.queue, std::string(parts.key)},
+                storage::decode_key_entry(value));
+  }));
+  return image;
+}
+
+Image image_of(const Model& model) {
+  Image image{.next_seq = model.next_seq(), .next_queue = model.next_queue()};
+  for (const auto& [name, queue] : model.queues()) {
+    const QueueNumber number = queue.record.number;
+    image.queues.emplace(name, queue.record);
+    image.totals.emplace(number, queue.totals);
+    for (const auto& [key, entry] : queue.keys) image.keys.emplace(std::pair(number, key), entry);
+    for (const auto& [seq, job] : queue.jobs) {
+      if (job.state.status == JobStatus::dead) {
+        image.dead.emplace(JobKey{number, seq}, std::pair(job.record, job.state));
+        continue;
+      }
+      image.records.emplace(JobKey{number, seq}, job.record);
+      if (job.state != JobState{}) image.states.emplace(JobKey{number, seq}, job.state);
+    }
+  }
+  return image;
+}
+
+std::string difference(const Image& got, const Image& want) {
+  const auto job_text = [](JobKey key) { return describe(key); };
+  const auto number_text = [](QueueNumber number) { return "#" + std::to_string(number); };
+  for (const std::string& found : {
+           first_difference("queue", got.queues, want.queues,
+                            [](const QueueName& name) { return describe(name); }),
+           first_difference("record of job", got.records, want.records, job_text),
+           first_difference("state of job", got.states, want.states, job_text),
+           first_difference("dead job", got.dead, want.dead, job_text),
+           first_difference(
+               "key", got.keys, want.keys,
+               [](const auto& key) { return "#" + std::to_string(key.first) + "/" + key.second; }),
+           first_difference("totals of queue", got.totals, want.totals, number_text),
+       }) {
+    if (!found.empty()) return found;
+  }
+  if (got.next_seq != want.next_seq) {
+    return "next id: stored " + std::to_string(got.next_seq) + ", expected " +
+           std::to_string(want.next_seq);
+  }
+  if (got.next_queue != want.next_queue) return "next queue number";
+  return {};
+}
+
+}  // namespace reprise::sim

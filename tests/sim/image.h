@@ -1,0 +1,37 @@
+// Image: all that is stored, decoded and comparable: as a storage has it, and as the model says it
+// must be.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "model/job.h"
+#include "model/queue.h"
+#include "sim/model.h"
+#include "storage/storage.h"
+
+namespace reprise::sim {
+
+struct Image {
+  std::map<JobKey, JobRecord> records;
+  std::map<JobKey, JobState> states;  // only of jobs that are not fresh and pending
+  std::map<JobKey, std::pair<JobRecord, JobState>> dead;
+  std::map<std::pair<QueueNumber, std::string>, KeyEntry> keys;
+  std::map<QueueName, QueueRecord> queues;
+  std::map<QueueNumber, QueueTotals> totals;
+  Seq next_seq = 1;
+  QueueNumber next_queue = 1;
+
+  friend bool operator==(const Image&, const Image&) = default;
+};
+
+// Errors: what a server's start would refuse, too.
+Result<Image> read_image(const storage::Storage& storage);
+Image image_of(const Model& model);
+
+// The first difference, for people; empty when there is none.
+std::string difference(const Image& got, const Image& want);
+
+}  // namespace reprise::sim

@@ -1,0 +1,108 @@
+// A simulation that never fails proves nothing until it has been seen to fail, and to have met what
+// it is meant to meet.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "sim/saboteur.h"
+#include "sim/simulation.h"
+
+namespace reprise::sim {
+namespace {
+
+constexpr std::uint64_t kSeeds = 60;
+
+class PlantedBug : public testing::TestWithParam<Sabotage> {};
+
+TEST_P(PlantedBug, IsFound) {
+  std::string violation;
+  std::uint64_t seed = 0;
+  while (violation.empty() && seed < kSeeds) {
+    violation = simulate({.seed = ++seed, .sabotage = GetParam()}).violation;
+  }
+  ASSERT_NE(violation, "") << "not found with " << kSeeds << " seeds";
+  RecordProperty("seed", std::to_string(seed));
+  RecordProperty("violation", violation);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, PlantedBug,
+    testing::Values(Sabotage::forget_erase, Sabotage::forget_state, Sabotage::forget_key,
+                    Sabotage::forget_server, Sabotage::lose_batch, Sabotage::ignore_sync,
+                    Sabotage::tear_batch, Sabotage::settle_early, Sabotage::repeat_secrets),
+    [](const auto& planted) { return std::string(sabotage_name(planted.param)); });
+
+std::map<std::string, std::uint64_t> happened_on(DiskKind disk, std::uint64_t seeds) {
+  std::map<std::string, std::uint64_t> happened;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const auto result = simulate({.seed = seed, .disk = disk});
+    EXPECT_EQ(result.violation, "") << "seed " << seed;
+    for (const auto& [what, times] : result.happened) happened[what] += times;
+  }
+  return happened;
+}
+
+TEST(Simulation, MeetsDisksThatFail) {
+  auto happened = happened_on(DiskKind::rocksdb, 30);
+  for (const char* what : {"commit failed", "killed", "power cut", "unsynced commits lost"}) {
+    EXPECT_GT(happened[what], 0U) << what;
+  }
+}
+
+TEST(Simulation, MeetsWhatItIsMeantToMeet) {
+  auto happened = happened_on(DiskKind::memory, kSeeds);
+  for (const char* what : {
+           "push",
+           "duplicate push",
+           "push refused: error payload_too_large",
+           "push refused: error queue_full",
+           "push refused: error queue_bytes_full",
+           "push refused: error disk_full",
+           "fresh job given",
+           "retry given",
+           "claim answered at once",
+           "claim waits",
+           "waiting claim got jobs",
+           "waiting claim ended empty",
+           "waiting claim told of its queue's end",
+           "ack",
+           "ack refused: error lease_lost",
+           "ack refused: error invalid_lease_token",
+           "fail",
+           "fail refused: error lease_lost",
+           "release",
+           "release refused: error lease_lost",
+           "extend",
+           "extend refused: error lease_lost",
+           "dropped while scheduled",
+           "dropped while pending",
+           "dropped while active",
+           "dropped while failed",
+           "dropped while dead",
+           "dead: max_attempts",
+           "dead: final",
+           "dead: lease_expired",
+           "dead: expired",
+           "queue deleted",
+           "killed",
+           "power cut",
+           "unsynced commits lost",
+       }) {
+    EXPECT_GT(happened[what], 0U) << what;
+  }
+}
+
+// Replaying a seed is only worth something if it replays.
+TEST(Simulation, ASeedRepeatsExactly) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    for (const DiskKind disk : {DiskKind::memory, DiskKind::rocksdb}) {
+      const auto first = simulate({.seed = seed, .disk = disk});
+      const auto second = simulate({.seed = seed, .disk = disk});
+      EXPECT_EQ(first.happened, second.happened) << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace reprise::sim

@@ -1,0 +1,50 @@
+// Saboteur: bugs on purpose, of the kind that has cost other queues their jobs, to prove that the
+// simulation would notice.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/random.h"
+#include "broker/change_set.h"
+#include "sim/dice.h"
+#include "storage/storage.h"
+
+namespace reprise::sim {
+
+enum class Sabotage : std::uint8_t {
+  none,
+  forget_erase,    // a finished job is left in storage
+  forget_state,    // a lease, failure or release is not stored
+  forget_key,      // an idempotency key is not stored
+  forget_server,   // the next id is not stored
+  lose_batch,      // a batch is acknowledged and not stored
+  ignore_sync,     // a batch is acknowledged before it is durable
+  tear_batch,      // half a batch is stored when the server dies
+  settle_early,    // the cache gives up changes that storage does not have yet
+  repeat_secrets,  // lease tokens are not unique
+};
+inline constexpr Sabotage kLastSabotage = Sabotage::repeat_secrets;
+std::string_view sabotage_name(Sabotage sabotage);
+
+class Saboteur {
+ public:
+  Saboteur(Sabotage sabotage, std::uint64_t seed) : sabotage_(sabotage), dice_(seed) {}
+
+  std::unique_ptr<Random> make_random(std::uint64_t seed) const;
+  bool settles_early() const { return sabotage_ == Sabotage::settle_early; }
+  // Before a commit.
+  void tamper(ChangeSet& changes, storage::Durability& durability);
+  // Of the batch that was next when the server died. Empty: as it should be, nothing.
+  ChangeSet torn_half(const ChangeSet& changes) const;
+
+ private:
+  template <class Kind>
+  void forget_one(ChangeSet& changes);
+
+  const Sabotage sabotage_;
+  Dice dice_;
+};
+
+}  // namespace reprise::sim

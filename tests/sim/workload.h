@@ -1,0 +1,83 @@
+// Workload: the random commands of one run. Values come from short lists, so that jobs meet at the
+// same times, keys and priorities again and again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/commands.h"
+#include "sim/dice.h"
+
+namespace reprise::sim {
+
+enum class Step : std::uint8_t {
+  push,
+  claim,
+  cancel_claim,
+  ack,
+  fail,
+  release,
+  extend,
+  drop,
+  put_queue,
+  set_retry,
+  pause,
+  resume,
+  delete_queue,
+  forget_keys,
+  toggle_disk_low,
+  let_time_pass,
+  tick,
+  seal,
+  commit,
+  sync,
+  settle,
+  kill,
+  cut_power,
+  fail_sync,
+};
+inline constexpr std::size_t kStepCount = 24;
+
+class Workload {
+ public:
+  // Each run has its own character: some steps are left out, some are frequent.
+  explicit Workload(Dice& dice);
+
+  Step next_step() { return static_cast<Step>(dice_.weighted(weights_)); }
+  QueueName queue_name();
+  QueueConfig queue_config();
+  RetryPolicy retry_policy();
+  PushCommand push();
+  ClaimCommand claim();
+  FailItem fail();
+  ReleaseItem release();
+  ExtendItem extend();
+  Duration short_wait();  // delays and cooldowns; zero too
+  Duration lease();
+  Duration time_step();
+  bool ticks_after_time_step() { return dice_.percent(tick_percent_); }
+
+  std::uint64_t cache_bytes() const { return cache_bytes_; }
+  std::uint64_t max_sealed() const { return max_sealed_; }
+  std::uint64_t max_unsettled() const { return max_unsettled_; }
+  bool commits_synced() { return dice_.percent(sync_percent_); }
+
+ private:
+  NewJob new_job();
+
+  Dice& dice_;
+  std::array<std::uint32_t, kStepCount> weights_{};
+  std::uint64_t queues_;
+  std::uint64_t cache_bytes_;
+  std::uint64_t max_sealed_;
+  std::uint64_t max_unsettled_;
+  std::uint64_t sync_percent_;
+  std::uint64_t tick_percent_;
+  bool with_ttl_;
+  bool with_quotas_;
+  std::uint64_t jobs_made_ = 0;
+};
+
+}  // namespace reprise::sim
