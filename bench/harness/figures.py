@@ -1,0 +1,85 @@
+"""The figures: their names, units and goals, and how a value is written."""
+
+import operator
+import statistics
+from dataclasses import dataclass
+
+MIB = 1 << 20
+GOAL_BACKLOG = 1_000_000
+OPERATORS = {">=": operator.ge, "<": operator.lt}
+
+
+@dataclass(frozen=True)
+class Figure:
+    key: str
+    title: str
+    unit: str
+    goal: tuple = None   # (operator, value)
+    floor: str = None    # the floor it is compared with
+    of_backlog: bool = False  # its goal speaks of GOAL_BACKLOG jobs
+
+    def met(self, value, backlog):
+        """None: there is no goal, or the backlog was too small to say."""
+        if self.goal is None or (self.of_backlog and backlog < GOAL_BACKLOG):
+            return None
+        return OPERATORS[self.goal[0]](value, self.goal[1])
+
+    def goal_text(self):
+        return "" if self.goal is None else f"{self.goal[0]} {format_value(self.goal[1], self.unit)}"
+
+
+FIGURES = [
+    Figure("push_1", "push, 1 job a request", "jobs/s", (">=", 15_000), "null_1"),
+    Figure("push_1_p50", "  its latency, p50", "µs"),
+    Figure("push_1_p99", "  its latency, p99", "µs"),
+    Figure("push_1_cpu", "  the server's CPU per job", "µs"),
+    Figure("push_100", "push, 100 jobs a request", "jobs/s", (">=", 100_000), "null_100"),
+    Figure("push_100_p50", "  its latency, p50", "µs"),
+    Figure("push_100_p99", "  its latency, p99", "µs"),
+    Figure("push_100_cpu", "  the server's CPU per job", "µs"),
+    Figure("claim_ack_1", "claim and ack, 1 job a request", "jobs/s"),
+    Figure("claim_ack_1_cpu", "  the server's CPU per job", "µs"),
+    Figure("claim_ack_100", "claim and ack, 100 jobs a request", "jobs/s"),
+    Figure("claim_ack_100_cpu", "  the server's CPU per job", "µs"),
+    Figure("lifecycle_1", "push, claim and ack at once, 1 job a request", "jobs/s"),
+    Figure("lifecycle_1_cpu", "  the server's CPU per job", "µs"),
+    Figure("lifecycle_100", "push, claim and ack at once, 100 jobs a request", "jobs/s"),
+    Figure("lifecycle_100_cpu", "  the server's CPU per job", "µs"),
+    Figure("latency_p50", "push to claim at 500 jobs/s, p50", "µs"),
+    Figure("latency_p99", "push to claim at 500 jobs/s, p99", "µs"),
+    Figure("idle_rss", "memory when idle, just started", "bytes", ("<", 40 * MIB)),
+    Figure("backlog_fill", "backlog of {backlog:,} jobs: filling", "jobs/s"),
+    Figure("backlog_rss", "  memory", "bytes", ("<", 300 * MIB), of_backlog=True),
+    Figure("backlog_peak", "  most memory while filling", "bytes"),
+    Figure("backlog_disk", "  disk", "bytes"),
+    Figure("kill_ready", "  ready again after kill -9", "s", ("<", 3), of_backlog=True),
+    Figure("kill_first_job", "  first job after kill -9", "s"),
+    Figure("kill_rss", "  memory then", "bytes", ("<", 300 * MIB), of_backlog=True),
+    Figure("stop", "  stopping by SIGTERM", "s"),
+    Figure("restart_ready", "  ready again after SIGTERM", "s", ("<", 3), of_backlog=True),
+    Figure("restart_first_job", "  first job after SIGTERM", "s"),
+    Figure("restart_rss", "  memory then", "bytes", ("<", 300 * MIB), of_backlog=True),
+]
+
+FLOORS = [
+    Figure("sync_1k", "append of 1 KiB and fdatasync, one after another", "syncs/s"),
+    Figure("sync_64k", "append of 64 KiB and fdatasync, one after another", "syncs/s"),
+    Figure("null_1", "push to a server that does nothing, 1 job a request", "jobs/s"),
+    Figure("null_100", "push to a server that does nothing, 100 jobs a request", "jobs/s"),
+]
+
+
+def format_value(value, unit):
+    if unit == "bytes":
+        return f"{value / MIB:,.0f} MiB"
+    if unit == "s":
+        return f"{value:.3g} s"
+    if unit == "µs" and value < 100:
+        return f"{value:.1f} µs"
+    return f"{value:,.0f} {unit}"
+
+
+def median_of(rounds, key):
+    """The median over the rounds that have this figure, or None."""
+    values = [values[key] for values in rounds if key in values]
+    return statistics.median(values) if values else None

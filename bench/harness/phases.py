@@ -1,0 +1,135 @@
+"""The phases: each starts a server of its own and returns figures by key."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.load import Tools, null_server_push, put_load, storage_floor
+from harness.processes import BenchError
+from harness.server import Server
+
+CONNECTIONS = 64
+LATENCY_CONNECTIONS = 16
+SETTLE_SECONDS = 3
+# Generous guesses of what is consumed in a second, to fill queues that do not run empty.
+CLAIMS_PER_SECOND = {1: 40_000, 100: 200_000}
+
+
+@dataclass
+class Bench:
+    tools: Tools
+    scratch: Path
+    seconds: float
+    warmup: float
+    backlog: int
+    other_cores: float = 0.0  # the most that other processes took in any phase
+
+    def server(self):
+        return Server(self.tools.server, self.scratch)
+
+    def load(self, server, phase, **options):
+        options.setdefault("connections", CONNECTIONS)
+        report = put_load(self.tools, server.address, server.process.pid, phase, **options)
+        self.note_others(report["other_cores"])
+        return report
+
+    def note_others(self, cores):
+        self.other_cores = max(self.other_cores, cores)
+
+    def timed(self):
+        return {"seconds": self.seconds, "warmup": self.warmup}
+
+
+def server_cpu_us(report):
+    return report["server_cpu_seconds"] / report["all_jobs"] * 1e6
+
+
+def floors(bench):
+    (small, large), other_cores = storage_floor(bench.tools, bench.scratch, bench.seconds / 2)
+    bench.note_others(other_cores)
+    values = {"sync_1k": small["syncs_per_second"], "sync_64k": large["syncs_per_second"]}
+    for batch in (1, 100):
+        report = null_server_push(bench.tools, batch, connections=CONNECTIONS,
+                                  seconds=bench.seconds / 2, warmup=bench.warmup)
+        bench.note_others(report["other_cores"])
+        values[f"null_{batch}"] = report["jobs_per_second"]
+    return values
+
+
+def idle(bench):
+    with bench.server() as server:
+        time.sleep(0.5)
+        return {"idle_rss": server.resident_bytes()}
+
+
+def push(bench, batch):
+    with bench.server() as server:
+        report = bench.load(server, "push", jobs_per_request=batch, **bench.timed())
+    key = f"push_{batch}"
+    return {key: report["jobs_per_second"], f"{key}_cpu": server_cpu_us(report),
+            f"{key}_p50": report["latency_us"]["p50"], f"{key}_p99": report["latency_us"]["p99"]}
+
+
+def claim_ack(bench, batch):
+    jobs = int(CLAIMS_PER_SECOND[batch] * (bench.seconds + bench.warmup))
+    with bench.server() as server:
+        bench.load(server, "push", jobs=jobs, jobs_per_request=100)
+        report = bench.load(server, "claim_ack", jobs=jobs, jobs_per_request=batch, **bench.timed())
+    key = f"claim_ack_{batch}"
+    return {key: report["jobs_per_second"], f"{key}_cpu": server_cpu_us(report)}
+
+
+def lifecycle(bench, batch):
+    with bench.server() as server:
+        report = bench.load(server, "lifecycle", jobs_per_request=batch, **bench.timed())
+    key = f"lifecycle_{batch}"
+    return {key: report["jobs_per_second"], f"{key}_cpu": server_cpu_us(report)}
+
+
+def latency(bench):
+    with bench.server() as server:
+        report = bench.load(server, "latency", connections=LATENCY_CONNECTIONS, **bench.timed())
+    return {"latency_p50": report["delivery_us"]["p50"], "latency_p99": report["delivery_us"]["p99"]}
+
+
+def backlog(bench):
+    with bench.server() as server:
+        report = bench.load(server, "push", jobs=bench.backlog, jobs_per_request=100)
+        time.sleep(SETTLE_SECONDS)
+        values = {"backlog_fill": report["jobs_per_second"],
+                  "backlog_rss": server.resident_bytes(),
+                  "backlog_peak": server.peak_resident_bytes(),
+                  "backlog_disk": server.disk_bytes()}
+        server.kill()
+        values |= _start_again(bench, server, "kill", pending=bench.backlog)
+        values["stop"] = server.terminate()
+        values |= _start_again(bench, server, "restart", pending=bench.backlog - 1)
+    return values
+
+
+def _start_again(bench, server, key, pending):
+    started = time.monotonic()
+    ready = server.start()
+    jobs = server.call("POST", "/v1/queues/bench/claim", {"lease": "1h"})["jobs"]
+    first_job = time.monotonic() - started
+    stats = server.call("GET", "/v1/queues/bench")["stats"]
+    if len(jobs) != 1 or stats["pending"] != pending - 1:
+        raise BenchError(f"{pending:,} jobs should be pending after the restart, not "
+                         f"{stats['pending'] + len(jobs):,}")
+    time.sleep(SETTLE_SECONDS)
+    return {f"{key}_ready": ready, f"{key}_first_job": first_job,
+            f"{key}_rss": server.resident_bytes()}
+
+
+PHASES = {
+    "floors": floors,
+    "idle": idle,
+    "push_1": lambda bench: push(bench, 1),
+    "push_100": lambda bench: push(bench, 100),
+    "claim_ack_1": lambda bench: claim_ack(bench, 1),
+    "claim_ack_100": lambda bench: claim_ack(bench, 100),
+    "lifecycle_1": lambda bench: lifecycle(bench, 1),
+    "lifecycle_100": lambda bench: lifecycle(bench, 100),
+    "latency": latency,
+    "backlog": backlog,
+}

@@ -1,0 +1,34 @@
+#include "load_options.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+
+namespace reprise::bench {
+
+LoadOptions parse_load_options(int argc, char** argv) {
+  LoadOptions options;
+  CLI::App app("Puts load on a reprise server and prints one line of JSON.");
+  app.add_option("--addr", options.address, "host:port of the server")->required();
+  app.add_option("--phase", options.phase, "what to do")
+      ->check(CLI::IsMember({"push", "claim_ack", "lifecycle", "latency"}));
+  app.add_option("--queue", options.queue, "made if missing");
+  app.add_option("--connections", options.connections)->check(CLI::Range(2, 10000));
+  app.add_option("--jobs-per-request", options.jobs_per_request)->check(CLI::Range(1, 1000));
+  app.add_option("--payload-bytes", options.payload_bytes);
+  app.add_option("--jobs", options.jobs, "end after so many jobs");
+  app.add_option("--seconds", options.seconds, "end after so long")->check(CLI::PositiveNumber);
+  app.add_option("--warmup", options.warmup_seconds, "seconds before the measuring begins");
+  app.add_option("--rate", options.rate, "latency: pushes per second")->check(CLI::PositiveNumber);
+  app.add_option("--backlog", options.backlog_jobs, "lifecycle: jobs not acked yet, at most");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  if (options.backlog_jobs == 0) {
+    options.backlog_jobs = options.connections * options.jobs_per_request;
+  }
+  return options;
+}
+
+}  // namespace reprise::bench

@@ -1,0 +1,31 @@
+#include "report.h"
+
+#include <fmt/format.h>
+
+namespace reprise::bench {
+namespace {
+
+std::string format_latency(const LatencyHistogram& histogram) {
+  return fmt::format(R"({{"count":{},"p50":{:.1f},"p95":{:.1f},"p99":{:.1f},"max":{:.1f}}})",
+                     histogram.count(), to_microseconds(histogram.percentile(0.50)),
+                     to_microseconds(histogram.percentile(0.95)),
+                     to_microseconds(histogram.percentile(0.99)), to_microseconds(histogram.max()));
+}
+
+}  // namespace
+
+std::string format_report(const LoadOptions& options, const Measurement& measurement,
+                          double cpu_seconds, double wall_seconds) {
+  const double window = to_seconds(measurement.window());
+  return fmt::format(
+      R"({{"phase":"{}","connections":{},"jobs_per_request":{},"payload_bytes":{},"jobs":{},)"
+      R"("all_jobs":{},"seconds":{:.4f},"jobs_per_second":{:.1f},"requests_per_second":{:.1f},)"
+      R"("latency_us":{},"delivery_us":{},"cpu_seconds":{:.3f},"wall_seconds":{:.4f}}})",
+      options.phase, options.connections, options.jobs_per_request, options.payload_bytes,
+      measurement.jobs(), measurement.all_jobs(), window,
+      static_cast<double>(measurement.jobs()) / window,
+      static_cast<double>(measurement.requests()) / window, format_latency(measurement.latency()),
+      format_latency(measurement.delivery()), cpu_seconds, wall_seconds);
+}
+
+}  // namespace reprise::bench
