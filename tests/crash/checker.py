@@ -173,7 +173,8 @@ class Checker:
                 self.violate("attempts exact", f"job {job_id}: attempt {lease.attempts} twice")
             # At least the leases known to be granted before, at most all that may have been.
             least = sum(other.claim.replied < lease.claim.sent for other in leases) + 1
-            most = index + sum(entry.sent < lease.claim.replied for entry in self.unknown_claims) + 1
+            doubtful = sum(entry.sent < lease.claim.replied for entry in self.unknown_claims)
+            most = index + doubtful + 1
             if not least <= lease.attempts <= most:
                 self.violate("attempts exact", (
                     f"job {job_id}: attempt {lease.attempts}, should be {least} to {most}"))
@@ -272,7 +273,7 @@ class Checker:
 
     def check_stats(self):
         """After the drain every number is known exactly: each job that was ever stored has been
-        seen, and how often it was leased is in its last delivery or in its record among the dead."""
+        seen, and how often it was leased is in its last delivery or in its record as a dead job."""
         dead = {job["id"]: job for job in self.final.dead}
         seen = set(self.names) | set(dead)
         leases = {job_id: max(lease.attempts for lease in leases)

@@ -1,4 +1,4 @@
-"""A disk that returns other bytes than were written: the server says so, and serves none of them."""
+"""A disk that returns other bytes than were written: the server says so and serves none of them."""
 
 import hashlib
 import os

@@ -12,8 +12,9 @@ from raw_http import RawConnection, message
 
 REQUESTS = int(os.environ.get("FUZZ_REQUESTS", "1500"))
 NASTY = [b"\r\n", b"\n", b"\0", b" ", b":", b"%", b"\\", b'"', b"{", b"[", b"]", b"}", b",", b"-",
-         b"\xff", b"\xc3\x28", b"\\u", b"\\ud800", b"1e999", b"99999999999999999999", b"/..", b"?&=",
-         b"Content-Length: 5\r\n", b"Transfer-Encoding: chunked\r\n", b"Host: x\r\n", b"\x1b[2J"]
+         b"\xff", b"\xc3\x28", b"\\u", b"\\ud800", b"1e999", b"99999999999999999999", b"/..",
+         b"?&=", b"Content-Length: 5\r\n", b"Transfer-Encoding: chunked\r\n", b"Host: x\r\n",
+         b"\x1b[2J"]
 
 
 def whole_requests(queue, token):

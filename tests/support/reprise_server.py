@@ -34,6 +34,8 @@ def clean_environment(**extra):
 def die_with_parent():
     """Runs in the child: if the test run itself is killed, the kernel ends the child."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    # A test run under nohup ignores it, and a child would inherit that.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class Server:
