@@ -1,8 +1,10 @@
 """When the disk is full or fails: nothing is promised that is not kept, and the server says so."""
 
+import fcntl
 import http.client
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,44 +15,44 @@ from raw_http import EventStream, RawConnection, push_message
 from reprise_server import clean_environment
 from waiting import eventually, holds_for
 
-STORAGE_FAILED = 70
+COULD_NOT_START, STORAGE_FAILED = 1, 70
 GIB = 1 << 30
 
 
 @pytest.fixture(scope="session")
-def fsync_shim(tmp_path_factory):
-    library = tmp_path_factory.mktemp("shim") / "fsync_shim.so"
-    source = Path(__file__).with_name("fsync_shim.c")
+def disk_shim(tmp_path_factory):
+    library = tmp_path_factory.mktemp("shim") / "disk_shim.so"
+    source = Path(__file__).with_name("disk_shim.c")
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True,
                    env=clean_environment())
     return library
 
 
 class TroubledDisk:
-    """A server whose syncs fail while the disk is broken, and wait while it is slow."""
+    """A server on a disk that can be broken, slow or full for a while."""
 
     def __init__(self, start_server, library, folder, *args):
-        self.failing, self.waiting = folder / "the-disk-is-broken", folder / "the-disk-is-slow"
+        self.broken, self.slow, self.full = (
+            Trouble(folder / name) for name in ("broken", "slow", "full"))
         self.server = start_server(*args, env={
-            "LD_PRELOAD": str(library), "FSYNC_FAILS_WHEN": str(self.failing),
-            "FSYNC_WAITS_WHEN": str(self.waiting)})
+            "LD_PRELOAD": str(library), "DISK_SYNC_FAILS_WHEN": str(self.broken.path),
+            "DISK_SYNC_WAITS_WHEN": str(self.slow.path), "DISK_IS_FULL_WHEN": str(self.full.path)})
 
-    def broken(self):
-        self.failing.touch()
 
-    def mended(self):
-        self.failing.unlink()
+class Trouble:
+    def __init__(self, path):
+        self.path = path
 
-    def slow(self):
-        self.waiting.touch()
+    def begins(self):
+        self.path.touch()
 
-    def fast(self):
-        self.waiting.unlink()
+    def ends(self):
+        self.path.unlink()
 
 
 @pytest.fixture
-def breakable(start_server, fsync_shim, tmp_path):
-    return TroubledDisk(start_server, fsync_shim, tmp_path)
+def breakable(start_server, disk_shim, tmp_path):
+    return TroubledDisk(start_server, disk_shim, tmp_path)
 
 
 def succeeded(request):
@@ -86,7 +88,7 @@ class TestFailedSync:
     def test_it_is_no_success_and_ends_the_server_with_a_reason(self, breakable, what):
         queue = breakable.server.client().queue("q").created()
         request = self.requests(queue)[what]
-        breakable.broken()
+        breakable.broken.begins()
         assert not succeeded(request)
         assert breakable.server.wait(10) == STORAGE_FAILED
         log = breakable.server.log().lower()
@@ -99,11 +101,11 @@ class TestFailedSync:
         finished = queue.claim(5)
         queue.client.ack_all(finished)
         held = queue.claim_one()
-        breakable.broken()
+        breakable.broken.begins()
         assert not succeeded(lambda: queue.client.request(
             "POST", queue.path("/push"), {"jobs": [{"payload": "doubtful"}]}))
         assert server.wait(10) == STORAGE_FAILED
-        breakable.mended()
+        breakable.broken.ends()
         server.start()
         queue = queue.through(server.client())
         stored = [job["id"] for job in queue.all_jobs()]
@@ -117,10 +119,10 @@ class TestFailedSync:
     def test_it_is_not_retried(self, breakable):
         """A second sync may succeed although the pages of the first are lost."""
         queue = breakable.server.client().queue("q").created()
-        breakable.broken()
+        breakable.broken.begins()
         assert not succeeded(lambda: queue.client.request(
             "POST", queue.path("/push"), {"jobs": [{}]}))
-        breakable.mended()
+        breakable.broken.ends()
         assert breakable.server.wait(10) == STORAGE_FAILED
 
     def test_a_waiting_claim_is_promised_nothing(self, breakable):
@@ -128,7 +130,7 @@ class TestFailedSync:
         own = breakable.server.client()
         claim = in_background(own.request, "POST", queue.path("/claim"), {"wait": "30s"})
         eventually(lambda: queue.stats()["waiting_claims"] == 1, "the claim to wait")
-        breakable.broken()
+        breakable.broken.begins()
         assert not succeeded(lambda: queue.client.request(
             "POST", queue.path("/push"), {"jobs": [{}]}))
         assert not succeeded(lambda: claim.result(10)) or claim.result().json() == {"jobs": []}
@@ -146,18 +148,18 @@ class TestReplies:
         queue = breakable.server.client().queue("q").created()
         with EventStream(breakable.server.port) as stream:
             told = in_background(stream.next)
-            breakable.slow()
+            breakable.slow.begins()
             pushed = self.push(queue)
             holds_for(lambda: not pushed.done() and not told.done(), 0.3, "the silence")
-            breakable.fast()
+            breakable.slow.ends()
             assert told.result(5).data["id"] == pushed.result(5)
 
     def test_the_process_shows_that_it_lives_while_a_sync_takes_its_time(self, breakable):
         queue = breakable.server.client().queue("q").created()
-        breakable.slow()
+        breakable.slow.begins()
         pushed = self.push(queue)
         assert breakable.server.client().get("/healthz") == {"status": "ok"}
-        breakable.fast()
+        breakable.slow.ends()
         assert pushed.result(5)
 
     def test_many_pushes_share_one_sync(self, breakable):
@@ -165,30 +167,69 @@ class TestReplies:
         queue = client.queue("q").created()
         before = read_metrics(client).value("reprise_commit_seconds_count")
         connections = [RawConnection(breakable.server.port) for _ in range(20)]
-        breakable.slow()
+        breakable.slow.begins()
         for connection in connections:
             connection.send(push_message(queue, "x"))
             assert client.get("/healthz")  # by then the push has been read
-        breakable.fast()
+        breakable.slow.ends()
         assert all(connection.reply().status == 200 for connection in connections)
         assert read_metrics(client).value("reprise_commit_seconds_count") - before <= 10
         for connection in connections:
             connection.close()
 
-    def test_without_durability_no_reply_waits_for_a_sync(self, start_server, fsync_shim,
+    def test_without_durability_no_reply_waits_for_a_sync(self, start_server, disk_shim,
                                                            tmp_path):
-        disk = TroubledDisk(start_server, fsync_shim, tmp_path, "--durability", "none")
+        disk = TroubledDisk(start_server, disk_shim, tmp_path, "--durability", "none")
         queue = disk.server.client().queue("q").created()
-        disk.slow()
+        disk.slow.begins()
         try:
             assert self.push(queue).result(5)
         finally:
-            disk.fast()
+            disk.slow.ends()
+
+
+class TestNoSpaceLeft:
+    """The reserve is there so that this does not happen. When it does, nothing is lost."""
+
+    def test_it_ends_the_server_with_a_reason_and_loses_nothing(self, breakable):
+        server = breakable.server
+        queue = server.client().queue("q").created()
+        acknowledged = queue.push(*range(100))
+        breakable.full.begins()
+        assert not succeeded(lambda: queue.client.request(
+            "POST", queue.path("/push"), {"jobs": [{"payload": "doubtful"}]}))
+        assert server.wait(10) == STORAGE_FAILED
+        assert "no space left" in server.log().lower()
+        breakable.full.ends()
+        server.start()
+        stored = [job["id"] for job in queue.through(server.client()).all_jobs(limit=1000)]
+        assert stored[:100] == acknowledged and len(stored) in (100, 101)
+
+    @pytest.mark.parametrize("how", ["stop", "kill"])
+    def test_a_server_that_cannot_start_for_it_says_so(self, breakable, how):
+        server = breakable.server
+        acknowledged = server.client().queue("q").created().push(*range(100))
+        server.terminate() if how == "stop" else server.kill()
+        breakable.full.begins()
+        server.launch()
+        assert server.wait(10) == COULD_NOT_START
+        assert "no space left" in server.log().lower()
+        breakable.full.ends()
+        server.start()
+        stored = server.client().queue("q").all_jobs(limit=1000)
+        assert [job["id"] for job in stored] == acknowledged
 
 
 class TestDiskReserve:
     @pytest.fixture
-    def filled(self, start_server):
+    def disk_to_itself(self):
+        """One test at a time fills the disk, whoever runs tests on this machine."""
+        with open(Path(tempfile.gettempdir()) / "reprise-test-disk.lock", "a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    @pytest.fixture
+    def filled(self, disk_to_itself, start_server):
         """A server and a function that fills the disk up to its reserve, and one that undoes it."""
         server = start_server(ready=False)
         stat = os.statvfs(server.folder)

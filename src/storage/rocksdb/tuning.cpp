@@ -9,13 +9,16 @@
 
 #include <algorithm>
 
+#include "storage/rocksdb/data_directory.h"
+#include "storage/rocksdb/diary.h"
+
 namespace reprise::storage {
 namespace {
 
 constexpr std::uint64_t kKiB = 1ULL << 10;
 constexpr std::uint64_t kMiB = 1ULL << 20;
 
-// What a start after kill -9 must replay, at most.
+// What a start after kill -9 must replay, at most (about: RocksDB checks it at its next write).
 constexpr std::uint64_t kWalBytesMax = 64 * kMiB;
 // New files reach from the oldest job to the newest (tombstones at one end, pushes at the other),
 // so each compaction out of level 0 rewrites all of the level below: keep that one small. Small
@@ -26,9 +29,10 @@ constexpr std::uint64_t kTableFileBytes = 8 * kMiB;
 constexpr int kOpenFilesMax = 256;  // the rest of the process needs descriptors for sockets
 constexpr double kBloomBitsPerKey = 10;
 
-void limit_info_log(::rocksdb::DBOptions& db) {
-  db.keep_log_file_num = 3;
-  db.max_log_file_size = 1 * kMiB;
+void limit_info_log(::rocksdb::DBOptions& db, const RocksDbOptions& options) {
+  const bool on_real_disk = options.env == nullptr;
+  db.info_log =
+      on_real_disk ? make_diary(options.directory + "/" + kDatabaseDirectoryName) : make_no_diary();
   db.stats_dump_period_sec = 0;
   db.stats_persist_period_sec = 0;
 }
@@ -91,7 +95,7 @@ void drop_tombstones_early(::rocksdb::ColumnFamilyOptions& family) {
   db.env = options.env == nullptr ? ::rocksdb::Env::Default() : options.env;
   db.create_missing_column_families = true;
   never_hide_trouble(db);
-  limit_info_log(db);
+  limit_info_log(db, options);
   db.max_total_wal_size = kWalBytesMax;
   db.db_write_buffer_size = 2 * options.write_buffer_bytes;
   // A start after a crash goes on with the old journal files instead of writing them out first.
