@@ -115,7 +115,11 @@ class Daemon {
   }
 
   Status open_broker() {
-    auto storage = storage::open_rocksdb_storage(settings_.storage);
+    storage::RocksDbOptions storage_options = settings_.storage;
+    // What a power cut left unfinished was cut off: nobody was promised it, but nobody should
+    // wonder.
+    storage_options.notice = [](std::string_view what) { spdlog::warn("{}", what); };
+    auto storage = storage::open_rocksdb_storage(storage_options);
     if (!storage) return storage.error();
     storage_ = std::move(*storage);
     const auto not_before = stored_clock(*storage_);
