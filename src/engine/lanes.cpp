@@ -7,17 +7,32 @@
 namespace reprise {
 
 void FreshLane::insert(Priority priority, Seq seq) {
-  auto& seqs = by_priority_[priority];
-  // Pushes come in rising order; the hint makes them an append.
-  const std::size_t before = seqs.size();
-  seqs.insert(seqs.end(), seq);
-  size_ += seqs.size() - before;
+  if (by_priority_[priority].insert(seq)) ++size_;
+}
+
+void FreshLane::insert_all(Priority priority, std::span<const Seq> seqs) {
+  if (seqs.empty()) return;
+  SeqSet& set = by_priority_[priority];
+  const std::uint64_t before = set.size();
+  set.insert_all(seqs);
+  size_ += set.size() - before;
 }
 
 bool FreshLane::erase(Priority priority, Seq seq) {
   const auto found = by_priority_.find(priority);
-  if (found == by_priority_.end() || found->second.erase(seq) == 0) return false;
-  if (found->second.empty()) by_priority_.erase(found);
+  return found != by_priority_.end() && erase(found, seq);
+}
+
+bool FreshLane::erase(Seq seq) {
+  for (auto place = by_priority_.begin(); place != by_priority_.end(); ++place) {
+    if (erase(place, seq)) return true;
+  }
+  return false;
+}
+
+bool FreshLane::erase(ByPriority::iterator place, Seq seq) {
+  if (!place->second.erase(seq)) return false;
+  if (place->second.empty()) by_priority_.erase(place);
   --size_;
   return true;
 }
@@ -25,13 +40,13 @@ bool FreshLane::erase(Priority priority, Seq seq) {
 std::pair<Priority, Seq> FreshLane::front() const {
   REPRISE_CHECK(!empty());
   const auto& [priority, seqs] = *by_priority_.begin();
-  return {priority, *seqs.begin()};
+  return {priority, seqs.first()};
 }
 
 Seq FreshLane::oldest() const {
   REPRISE_CHECK(!empty());
-  Seq oldest = *by_priority_.begin()->second.begin();
-  for (const auto& [priority, seqs] : by_priority_) oldest = std::min(oldest, *seqs.begin());
+  Seq oldest = by_priority_.begin()->second.first();
+  for (const auto& [priority, seqs] : by_priority_) oldest = std::min(oldest, seqs.first());
   return oldest;
 }
 

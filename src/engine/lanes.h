@@ -1,17 +1,19 @@
 // Lanes: which pending job is next.
 // Fresh jobs are ordered by priority, then push order; retries by their retry time. Both orders
 // follow from what is stored, so a restart rebuilds them exactly.
-// Memory: a little over 8 bytes per fresh job and 16 per retry.
+// Memory: a bit to 3 bytes per fresh job (see SeqSet), a little over 16 bytes per retry.
 #pragma once
 
 #include <absl/container/btree_set.h>
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "engine/seq_set.h"
 #include "model/job.h"
 
 namespace reprise {
@@ -27,7 +29,11 @@ using TimedSeqs = absl::btree_set<TimedSeq>;
 class FreshLane {
  public:
   void insert(Priority priority, Seq seq);
+  // In ascending order.
+  void insert_all(Priority priority, std::span<const Seq> seqs);
   bool erase(Priority priority, Seq seq);
+  // Where its priority is not known: looks through all of them.
+  bool erase(Seq seq);
   bool empty() const { return size_ == 0; }
   std::uint64_t size() const { return size_; }
   // The next job. Must not be empty.
@@ -36,7 +42,11 @@ class FreshLane {
   Seq oldest() const;
 
  private:
-  std::map<Priority, absl::btree_set<Seq>> by_priority_;  // no empty sets
+  using ByPriority = std::map<Priority, SeqSet>;
+
+  bool erase(ByPriority::iterator place, Seq seq);
+
+  ByPriority by_priority_;  // no empty sets
   std::uint64_t size_ = 0;
 };
 

@@ -59,6 +59,27 @@ TEST(FreshLane, CountsEachJobOnce) {
   EXPECT_TRUE(lane.empty());
 }
 
+TEST(FreshLane, TakesManyOfOnePriorityAtOnce) {
+  FreshLane lane;
+  lane.insert(5, 3);
+  const std::vector<Seq> seqs = {1, 3, 4};
+  lane.insert_all(5, seqs);
+  lane.insert_all(9, {});
+  EXPECT_EQ(lane.size(), 3U);
+  lane.insert_all(4, std::vector<Seq>{2});
+  EXPECT_THAT(drained(lane), ElementsAre(2, 1, 3, 4));
+}
+
+TEST(FreshLane, FindsAJobOfUnknownPriority) {
+  FreshLane lane;
+  lane.insert(1, 10);
+  lane.insert(2, 11);
+  lane.insert(3, 12);
+  EXPECT_TRUE(lane.erase(Seq{11}));
+  EXPECT_FALSE(lane.erase(Seq{11}));
+  EXPECT_THAT(drained(lane), ElementsAre(10, 12));
+}
+
 TEST(FreshLane, OldestIsByPushOrderWhateverThePriority) {
   FreshLane lane;
   lane.insert(1, 9);
