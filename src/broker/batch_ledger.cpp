@@ -1,5 +1,7 @@
 #include "broker/batch_ledger.h"
 
+#include <algorithm>
+
 #include "storage/keys.h"
 #include "storage/records.h"
 
@@ -102,8 +104,10 @@ std::string BatchLedger::raw_record(JobKey job) {
 }
 
 std::uint64_t BatchLedger::stored_byte_size(JobKey job) {
-  const auto outline = storage::decode_job_outline(raw_record(job));
-  return outline ? outline->byte_size : 0;
+  const std::string bytes = raw_record(job);
+  const auto outline = storage::decode_job_outline(bytes);
+  // The damage may be in the size itself; what a record counts is part of it.
+  return outline ? std::min<std::uint64_t>(outline->byte_size, bytes.size()) : 0;
 }
 
 void BatchLedger::put_job(JobKey job, RecordPtr record) {

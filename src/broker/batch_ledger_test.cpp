@@ -133,6 +133,11 @@ TEST_F(BatchLedgerTest, DamagedRecordIsCorruptAndItsBytesCanStillBeHad) {
   EXPECT_NE(record.error().detail.find(encode_job_id(kJob.seq)), std::string::npos);
   EXPECT_EQ(fresh.raw_record(kJob), bytes);
   EXPECT_EQ(fresh.stored_byte_size(kJob), record_of("payload")->byte_size());
+  bytes[28] = '\xFF';  // the size's highest byte
+  batch.clear();
+  batch.put(storage::Keyspace::jobs, storage::job_key(kJob), bytes);
+  ASSERT_TRUE(storage->commit(batch, storage::Durability::synced).has_value());
+  EXPECT_LE(fresh.stored_byte_size(kJob), bytes.size());
 }
 
 }  // namespace

@@ -25,7 +25,6 @@ void Engine::restore_job(const StoredJob& job) {
   const auto found = by_number_.find(job.key.queue);
   REPRISE_CHECK(found != by_number_.end());
   QueueState& queue = *found->second;
-  queue.bytes += job.byte_size;
   if (job.expires_at != kNever) queue.expiries.insert({job.expires_at, job.key.seq});
   if (job.state == nullptr) {
     queue.fresh.insert(job.priority, job.key.seq);
@@ -41,7 +40,15 @@ void Engine::restore_job(const StoredJob& job) {
     // Delays that ended meanwhile are the first tick's business.
     place(queue, job.key, job.priority, *job.state, Timestamp::min());
   }
+  // Changes nothing but when this job's time is the queue's next: rarely, as due times rise with
+  // seqs more often than not.
   rearm(queue);
+}
+
+void Engine::restore_fresh(QueueNumber number, Priority priority, std::span<const Seq> seqs) {
+  const auto found = by_number_.find(number);
+  REPRISE_CHECK(found != by_number_.end());
+  found->second->fresh.insert_all(priority, seqs);
 }
 
 void Engine::seal(Timestamp now) {

@@ -51,11 +51,13 @@ class Engine {
     JobKey key;
     Priority priority{};
     Timestamp expires_at = kNever;
-    std::uint64_t byte_size{};
+    std::uint64_t byte_size{};  // needed for active jobs only: the queue's sum is in its totals
     const JobState* state = nullptr;  // null: fresh and pending
   };
-  // The queue must have been restored.
+  // The queue must have been restored. In any order, but ascending seqs are faster.
   void restore_job(const StoredJob& job);
+  // The same for many jobs that are fresh and pending and have no ttl; ascending.
+  void restore_fresh(QueueNumber queue, Priority priority, std::span<const Seq> seqs);
 
   // --- Jobs.
   Result<PushReply> push(PushCommand command, Timestamp now);
@@ -157,6 +159,8 @@ class Engine {
   // engine_drop.cpp
   void forget_waiting(QueueState& queue, JobKey key, const JobRecord& record,
                       const JobState* state);
+  // The caller has ended its lease or taken it out of its lane; it touches the queue, since every
+  // end counts as something.
   void forget_job(QueueState& queue, JobKey key, Timestamp expires_at, std::uint64_t byte_size);
 
   // engine_timers.cpp

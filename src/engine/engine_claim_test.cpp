@@ -67,7 +67,7 @@ TEST_F(EngineClaim, GivesAtMostMaxAndEachJobOnce) {
   EXPECT_THAT(names(claim(2)), ElementsAre("c"));
   EXPECT_THAT(names(claim(2)), IsEmpty());
   EXPECT_EQ(counts(), (Counts{.active = 3}));
-  EXPECT_EQ(totals(), (QueueTotals{.pushed = 3, .claimed = 3}));
+  EXPECT_EQ(totals(), (QueueTotals{.pushed = 3, .claimed = 3, .live_bytes = 3}));
 }
 
 TEST_F(EngineClaim, AskingForNoneAsksForOne) {
@@ -355,7 +355,8 @@ TEST_F(EngineCorruption, ARecordThatFailsItsChecksumIsNeverDelivered) {
   EXPECT_THAT(names(claim(3)), ElementsAre("a", "c"));
   expect_buried_as_corrupt(bad);
   EXPECT_EQ(counts(), (Counts{.active = 2, .dead = 1}));
-  EXPECT_EQ(totals(), (QueueTotals{.pushed = 3, .claimed = 2, .died = 1, .dead_now = 1}));
+  EXPECT_EQ(totals(),
+            (QueueTotals{.pushed = 3, .claimed = 2, .died = 1, .dead_now = 1, .live_bytes = 5}));
   EXPECT_EQ(ledger_.dead_jobs.at(key_of(bad)).record->payload, "damaged bytes of bad")
       << "what is left is kept for whoever can read it";
   advance(1h);
@@ -438,6 +439,20 @@ TEST_F(EngineCorruption, AJobWhoseRecordIsLostWhileLeasedDiesWithItsOwnReason) {
   ledger_.corrupt_records.insert(jobs[1].token.job);
   EXPECT_EQ(fail(jobs[1], {.error = "e"})->reason, DeathReason::max_attempts);
   EXPECT_EQ(stats().bytes, 5U) << "its bytes leave the books, not those of others";
+}
+
+TEST_F(EngineCorruption, ASizeThatIsWrongSpoilsTheSumOnlyUntilTheQueueIsEmpty) {
+  for (const std::uint64_t size : {0U, 1'000'000U}) {
+    const Seq bad = push("bad");
+    push("good");
+    ledger_.corrupt_records.insert(key_of(bad));
+    ledger_.corrupt_sizes[key_of(bad)] = size;
+    const ClaimedJob job = claim_one();
+    expect_buried_as_corrupt(bad);
+    restart();
+    EXPECT_TRUE(ack(job));
+    EXPECT_EQ(stats().bytes, 0U);
+  }
 }
 
 }  // namespace

@@ -51,11 +51,13 @@ void Engine::forget_waiting(QueueState& queue, JobKey key, const JobRecord& reco
   }
 }
 
-// What a job's end, of any kind, leaves behind in the queue's books.
+// What a job's end, of any kind, leaves behind in the queue's books. The size of a job that cannot
+// be read is a guess; whatever that has done to the sum ends with the queue's last job.
 void Engine::forget_job(QueueState& queue, JobKey key, Timestamp expires_at,
                         std::uint64_t byte_size) {
   if (expires_at != kNever) queue.expiries.erase({expires_at, key.seq});
-  queue.bytes -= std::min(queue.bytes, byte_size);
+  std::uint64_t& bytes = queue.totals.live_bytes;
+  bytes = queue.alive() == 0 ? 0 : bytes - std::min(bytes, byte_size);
 }
 
 }  // namespace reprise

@@ -167,7 +167,9 @@ TEST_F(EngineLeases, AnExpiredLeaseTakesTheFailureDecision) {
   EXPECT_EQ(counts(), (Counts{.active = 1}));
   advance(1us);
   EXPECT_EQ(counts(), (Counts{.failed = 1}));
-  EXPECT_EQ(totals(), (QueueTotals{.pushed = 1, .claimed = 1, .failed = 1, .lease_expired = 1}));
+  EXPECT_EQ(
+      totals(),
+      (QueueTotals{.pushed = 1, .claimed = 1, .failed = 1, .lease_expired = 1, .live_bytes = 1}));
   const JobState state = state_of(seq);
   EXPECT_EQ(state.failures, 1U);
   EXPECT_EQ(state.due, now() + 30s);
@@ -203,7 +205,7 @@ TEST_F(EngineLeases, AReleasedJobIsUnharmedAndTakesItsOldPlace) {
   EXPECT_TRUE(release(jobs[1]));
   EXPECT_TRUE(release(jobs[0]));
   EXPECT_EQ(counts(), (Counts{.pending = 3}));
-  EXPECT_EQ(totals(), (QueueTotals{.pushed = 3, .claimed = 2, .released = 2}));
+  EXPECT_EQ(totals(), (QueueTotals{.pushed = 3, .claimed = 2, .released = 2, .live_bytes = 3}));
   const ClaimedJob again = claim_one();
   EXPECT_EQ(again.record->payload, "a");
   EXPECT_EQ(again.attempts, 2U) << "every lease counts as an attempt";

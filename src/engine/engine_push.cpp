@@ -66,7 +66,7 @@ Result<PushedJob> Engine::push_one(QueueState& queue, NewJob job, Timestamp now)
   }
   if (record->expires_at != kNever) queue.expiries.insert({record->expires_at, key.seq});
   ledger_.put_job(key, std::move(record));
-  queue.bytes += size;
+  queue.totals.live_bytes += size;
   if (job.delay > Duration::zero()) {
     auto state = std::make_shared<JobState>();
     state->status = JobStatus::scheduled;
@@ -86,7 +86,7 @@ Status Engine::check_room(const QueueState& queue, std::uint64_t more_bytes) con
     return Error{Errc::queue_full, "queue '" + queue.record.name.name + "' holds its max_jobs of " +
                                        std::to_string(*config.max_jobs)};
   }
-  if (config.max_bytes && queue.bytes + more_bytes > *config.max_bytes) {
+  if (config.max_bytes && queue.totals.live_bytes + more_bytes > *config.max_bytes) {
     return Error{Errc::queue_bytes_full, "queue '" + queue.record.name.name +
                                              "' would pass its max_bytes of " +
                                              std::to_string(*config.max_bytes)};

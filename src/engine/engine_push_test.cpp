@@ -36,7 +36,7 @@ TEST_F(EnginePush, CountsJobsAndBytes) {
   push("");
   EXPECT_EQ(counts(), (Counts{.pending = 2}));
   EXPECT_EQ(stats().bytes, 5U + 3U + 1U);
-  EXPECT_EQ(totals(), (QueueTotals{.pushed = 2}));
+  EXPECT_EQ(totals(), (QueueTotals{.pushed = 2, .live_bytes = 9}));
 }
 
 TEST_F(EnginePush, IdsRiseAcrossQueuesAndRestarts) {
@@ -147,7 +147,7 @@ class EngineKeys : public test::EngineFixture {
 TEST_F(EngineKeys, ASecondPushWithinTheWindowStoresNothing) {
   const Seq first = push("a", {.key = "k"});
   expect_duplicate_of(first, "k");
-  EXPECT_EQ(totals(), (QueueTotals{.pushed = 1, .duplicates = 1}));
+  EXPECT_EQ(totals(), (QueueTotals{.pushed = 1, .duplicates = 1, .live_bytes = 2}));
   EXPECT_EQ(counts(), (Counts{.pending = 1}));
   EXPECT_THAT(claim_all(), ElementsAre("a"));
 }

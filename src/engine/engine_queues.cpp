@@ -123,7 +123,7 @@ QueueStats Engine::stats_of(QueueState& queue, Timestamp now) {
   set(JobStatus::failed, queue.cooling.size());
   set(JobStatus::dead, queue.totals.dead_now);
   set(JobStatus::completed, queue.totals.completed);
-  stats.bytes = queue.bytes;
+  stats.bytes = queue.totals.live_bytes;
   stats.oldest_pending_age = oldest_pending_age(queue, now);
   stats.waiting_claims = waiting_.count_of(queue.record.number);
   stats.totals = queue.totals;

@@ -70,7 +70,7 @@ TEST_F(EngineStats, TotalsAreWrittenWhenSealedAndOnlyIfTheyChanged) {
   push("a");
   EXPECT_EQ(ledger_.totals[number()].pushed, 0U) << "one write per batch, not per job";
   engine_->seal(now());
-  EXPECT_EQ(ledger_.totals[number()], (QueueTotals{.pushed = 1}));
+  EXPECT_EQ(ledger_.totals[number()], (QueueTotals{.pushed = 1, .live_bytes = 1}));
   EXPECT_EQ(ledger_.server.clock, now());
   pass(1h);
   const Timestamp written = ledger_.server.clock;
@@ -78,7 +78,7 @@ TEST_F(EngineStats, TotalsAreWrittenWhenSealedAndOnlyIfTheyChanged) {
   EXPECT_EQ(ledger_.server.clock, written) << "nothing to write";
   claim_one();
   engine_->seal(now());
-  EXPECT_EQ(ledger_.totals[number()], (QueueTotals{.pushed = 1, .claimed = 1}));
+  EXPECT_EQ(ledger_.totals[number()], (QueueTotals{.pushed = 1, .claimed = 1, .live_bytes = 1}));
   EXPECT_EQ(ledger_.server.clock, now());
 }
 
@@ -141,6 +141,18 @@ TEST_F(EngineRestart, ShowsTheSameNumbers) {
   }
 }
 
+TEST_F(EngineRestart, BytesAreTakenFromTheTotalsAndNotCounted) {
+  push("12345");
+  engine_->seal(now());
+  make_engine();
+  engine_->restore_server(ledger_.server);
+  engine_->restore_queue(ledger_.queues.at(1), ledger_.totals.at(1));
+  EXPECT_EQ(stats().bytes, 5U);
+  engine_->restore_job({.key = {1, 1}, .priority = kDefaultPriority, .byte_size = 5});
+  EXPECT_EQ(stats().bytes, 5U);
+  EXPECT_EQ(counts(), (Counts{.pending = 1}));
+}
+
 TEST_F(EngineRestart, GivesJobsInTheSameOrder) {
   for (const Duration later : {0s, 5s, 30s}) {
     ledger_ = {};
@@ -167,9 +179,12 @@ TEST_F(EngineRestart, NothingHappensTwice) {
   advance(5s);
   restart();
   tick();
-  EXPECT_EQ(
-      totals(),
-      (QueueTotals{.pushed = 2, .claimed = 2, .completed = 1, .failed = 1, .lease_expired = 1}));
+  EXPECT_EQ(totals(), (QueueTotals{.pushed = 2,
+                                   .claimed = 2,
+                                   .completed = 1,
+                                   .failed = 1,
+                                   .lease_expired = 1,
+                                   .live_bytes = 1}));
   EXPECT_EQ(ack(job).error().code, Errc::lease_lost);
   advance(10s);
   EXPECT_THAT(claim_all(), ElementsAre("b"));

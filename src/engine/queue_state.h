@@ -28,7 +28,6 @@ struct QueueState {
   TimedSeqs expiries;  // jobs with a ttl
 
   std::uint64_t active = 0;  // leases out
-  std::uint64_t bytes = 0;   // of all jobs that are not dead
 
   RateWindow pushes, claims, completions, failures;
 

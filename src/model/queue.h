@@ -53,7 +53,7 @@ struct QueueRecord {
   friend bool operator==(const QueueRecord&, const QueueRecord&) = default;
 };
 
-// Totals since the queue was created; durable.
+// Totals since the queue was created, and sums that a start must not have to count; durable.
 struct QueueTotals {
   std::uint64_t pushed = 0;
   std::uint64_t duplicates = 0;
@@ -67,6 +67,9 @@ struct QueueTotals {
   std::uint64_t dropped = 0;
   // Dead jobs live on disk only, so their number is kept rather than counted at start.
   std::uint64_t dead_now = 0;
+  // The bytes of all jobs that are not dead; kept, because counting them at start would take a look
+  // at every record.
+  std::uint64_t live_bytes = 0;
   friend bool operator==(const QueueTotals&, const QueueTotals&) = default;
 };
 

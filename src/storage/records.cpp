@@ -334,7 +334,7 @@ Result<QueueRecord> decode_queue(std::string_view bytes) {
 
 std::string encode_totals(const QueueTotals& totals) {
   constexpr std::size_t kVarint64BytesMax = 10;
-  RecordWriter out(kFrameBytes + 11 * kVarint64BytesMax);
+  RecordWriter out(kFrameBytes + 12 * kVarint64BytesMax);
   out.varint(totals.pushed);
   out.varint(totals.duplicates);
   out.varint(totals.claimed);
@@ -346,6 +346,7 @@ std::string encode_totals(const QueueTotals& totals) {
   out.varint(totals.died);
   out.varint(totals.dropped);
   out.varint(totals.dead_now);
+  out.varint(totals.live_bytes);
   return out.finish();
 }
 
@@ -362,7 +363,8 @@ Result<QueueTotals> decode_totals(std::string_view bytes) {
                            .expired = in->varint(),
                            .died = in->varint(),
                            .dropped = in->varint(),
-                           .dead_now = in->varint()};
+                           .dead_now = in->varint(),
+                           .live_bytes = in->varint()};
   REPRISE_TRY(in->finish());
   return totals;
 }

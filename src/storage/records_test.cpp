@@ -102,7 +102,8 @@ QueueTotals example_totals() {
           .expired = 8,
           .died = 9,
           .dropped = 300,
-          .dead_now = std::numeric_limits<std::uint64_t>::max()};
+          .dead_now = std::numeric_limits<std::uint64_t>::max(),
+          .live_bytes = 1'000'000};
 }
 
 const KeyEntry kExampleEntry{.seq = 0x0102030405060708, .expires_at = at(10)};
@@ -294,7 +295,8 @@ TEST(GoldenBytes, Totals) {
             "010203040506070809"    // pushed to died
             "ac02"                  // dropped
             "ffffffffffffffffff01"  // dead_now
-            "c3b147a9");            // checksum
+            "c0843d"                // live_bytes
+            "bdf4568d");            // checksum
 }
 
 TEST(GoldenBytes, Server) {
@@ -382,7 +384,8 @@ class RandomRecords {
             .expired = number(),
             .died = number(),
             .dropped = number(),
-            .dead_now = number()};
+            .dead_now = number(),
+            .live_bytes = number()};
   }
 
   // Of all magnitudes.

@@ -107,7 +107,7 @@ Image image_of(const Model& model) {
   for (const auto& [name, queue] : model.queues()) {
     const QueueNumber number = queue.record.number;
     image.queues.emplace(name, queue.record);
-    image.totals.emplace(number, queue.totals);
+    image.totals.emplace(number, Model::totals_of(queue));
     for (const auto& [key, entry] : queue.keys) image.keys.emplace(std::pair(number, key), entry);
     for (const auto& [seq, job] : queue.jobs) {
       if (job.state.status == JobStatus::dead) {

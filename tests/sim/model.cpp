@@ -437,9 +437,15 @@ void Model::restart() {
 
 // --- Looking.
 
+QueueTotals Model::totals_of(const Queue& queue) {
+  QueueTotals totals = queue.totals;
+  totals.live_bytes = bytes_alive(queue);
+  return totals;
+}
+
 QueueStats Model::stats_of(const QueueName& name, Timestamp now) const {
   const Queue& queue = queues_.at(name);
-  QueueStats stats{.queue = queue.record, .totals = queue.totals};
+  QueueStats stats{.queue = queue.record, .totals = totals_of(queue)};
   std::optional<Timestamp> oldest_fresh;  // pushed
   std::optional<Timestamp> oldest_retry;  // due
   const auto older = [](std::optional<Timestamp>& oldest, Timestamp time) {

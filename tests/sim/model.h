@@ -29,7 +29,7 @@ class Model {
   };
   struct Queue {
     QueueRecord record;
-    QueueTotals totals;
+    QueueTotals totals;       // without what can be counted: see totals_of()
     std::map<Seq, Job> jobs;  // the dead too
     std::map<std::string, KeyEntry> keys;
     std::uint64_t shared_picks = 0;  // jobs given while both lanes had one
@@ -68,6 +68,7 @@ class Model {
   void restart();
 
   QueueStats stats_of(const QueueName& name, Timestamp now) const;
+  static QueueTotals totals_of(const Queue& queue);
   // The latest time by which a tick must come.
   Timestamp next_wake() const;
   const std::map<QueueName, Queue>& queues() const { return queues_; }

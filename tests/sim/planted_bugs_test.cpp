@@ -26,12 +26,15 @@ TEST_P(PlantedBug, IsFound) {
   RecordProperty("violation", violation);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, PlantedBug,
-    testing::Values(Sabotage::forget_erase, Sabotage::forget_state, Sabotage::forget_key,
-                    Sabotage::forget_server, Sabotage::lose_batch, Sabotage::ignore_sync,
-                    Sabotage::tear_batch, Sabotage::settle_early, Sabotage::repeat_secrets),
-    [](const auto& planted) { return std::string(sabotage_name(planted.param)); });
+INSTANTIATE_TEST_SUITE_P(All, PlantedBug,
+                         testing::Values(Sabotage::forget_erase, Sabotage::forget_state,
+                                         Sabotage::forget_key, Sabotage::forget_server,
+                                         Sabotage::forget_totals, Sabotage::lose_batch,
+                                         Sabotage::ignore_sync, Sabotage::tear_batch,
+                                         Sabotage::settle_early, Sabotage::repeat_secrets),
+                         [](const auto& planted) {
+                           return std::string(sabotage_name(planted.param));
+                         });
 
 std::map<std::string, std::uint64_t> happened_on(DiskKind disk, std::uint64_t seeds) {
   std::map<std::string, std::uint64_t> happened;

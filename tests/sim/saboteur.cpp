@@ -18,8 +18,8 @@ class RepeatingRandom final : public Random {
 }  // namespace
 
 std::string_view sabotage_name(Sabotage sabotage) {
-  static constexpr std::array<std::string_view, 10> kNames = {
-      "None",      "ForgetErase", "ForgetState", "ForgetKey",   "ForgetServer",
+  static constexpr std::array<std::string_view, 11> kNames = {
+      "None",      "ForgetErase", "ForgetState", "ForgetKey",   "ForgetServer", "ForgetTotals",
       "LoseBatch", "IgnoreSync",  "TearBatch",   "SettleEarly", "RepeatSecrets"};
   return kNames[static_cast<std::size_t>(sabotage)];
 }
@@ -48,6 +48,8 @@ void Saboteur::tamper(ChangeSet& changes, storage::Durability& durability) {
       return forget_one<PutKey>(changes);
     case Sabotage::forget_server:
       return forget_one<PutServer>(changes);
+    case Sabotage::forget_totals:
+      return forget_one<PutTotals>(changes);
     case Sabotage::lose_batch:
       if (dice_.percent(10)) changes = {};
       return;

@@ -19,6 +19,7 @@ enum class Sabotage : std::uint8_t {
   forget_state,    // a lease, failure or release is not stored
   forget_key,      // an idempotency key is not stored
   forget_server,   // the next id is not stored
+  forget_totals,   // a queue's counts and bytes are not stored
   lose_batch,      // a batch is acknowledged and not stored
   ignore_sync,     // a batch is acknowledged before it is durable
   tear_batch,      // half a batch is stored when the server dies

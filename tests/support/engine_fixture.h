@@ -29,7 +29,7 @@ inline void PrintTo(const QueueTotals& totals, std::ostream* out) {
        << totals.claimed << " completed " << totals.completed << " failed " << totals.failed
        << " released " << totals.released << " lease_expired " << totals.lease_expired
        << " expired " << totals.expired << " died " << totals.died << " dropped " << totals.dropped
-       << " dead_now " << totals.dead_now;
+       << " dead_now " << totals.dead_now << " live_bytes " << totals.live_bytes;
 }
 inline void PrintTo(JobStatus status, std::ostream* out) { *out << status_name(status); }
 inline void PrintTo(DeathReason reason, std::ostream* out) { *out << death_reason_name(reason); }
@@ -98,14 +98,20 @@ class EngineFixture : public testing::Test {
     for (const auto& [number, record] : ledger_.queues) {
       engine_->restore_queue(record, ledger_.totals[number]);
     }
+    std::map<std::pair<QueueNumber, Priority>, std::vector<Seq>> fresh;
     for (const auto& [key, record] : ledger_.jobs) {
       const auto state = ledger_.states.find(key);
+      if (state == ledger_.states.end() && record->expires_at == kNever) {
+        fresh[{key.queue, record->priority}].push_back(key.seq);
+        continue;
+      }
       engine_->restore_job({.key = key,
                             .priority = record->priority,
                             .expires_at = record->expires_at,
                             .byte_size = record->byte_size(),
                             .state = state == ledger_.states.end() ? nullptr : &*state->second});
     }
+    for (const auto& [lane, seqs] : fresh) engine_->restore_fresh(lane.first, lane.second, seqs);
   }
 
   // --- Push.

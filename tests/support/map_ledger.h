@@ -27,6 +27,7 @@ struct MapLedger final : Ledger {
 
   std::set<JobKey> corrupt_records;
   std::set<JobKey> corrupt_states;
+  std::map<JobKey, std::uint64_t> corrupt_sizes;  // of damaged records, where not as they were
 
   Result<RecordPtr> record(JobKey job) override {
     if (corrupt_records.contains(job)) return Error{Errc::corrupt, "record fails its checksum"};
@@ -49,6 +50,7 @@ struct MapLedger final : Ledger {
   }
 
   std::uint64_t stored_byte_size(JobKey job) override {
+    if (const auto size = corrupt_sizes.find(job); size != corrupt_sizes.end()) return size->second;
     const RecordPtr record = find(jobs, job);
     return record ? record->byte_size() : 0;
   }
