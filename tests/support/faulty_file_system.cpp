@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
-#include <vector>
 
 #include "base/check.h"
 
@@ -18,8 +18,6 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
-constexpr std::uint64_t kPageBytes = 4096;
-
 // One spelling for each file, whatever slashes came.
 std::string normal(const std::string& path) {
   std::string result = std::filesystem::path(path).lexically_normal().string();
@@ -31,48 +29,69 @@ std::string parent_of(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
+bool is_below(const std::string& path, const std::string& directory) {
+  return path.size() > directory.size() && path[directory.size()] == '/' &&
+         path.starts_with(directory);
+}
+
 void check(const IOStatus& status) { REPRISE_CHECK(status.ok()); }
 
-bool coin(SeededRandom& random) { return random.below(2) == 0; }
-
-// Makes each page of `content` from `from` on read as zeros, or not.
-void lose_pages(std::string& content, std::uint64_t from, SeededRandom& random) {
-  while (from < content.size()) {
-    const std::uint64_t end = std::min((from / kPageBytes + 1) * kPageBytes, content.size());
-    if (coin(random)) std::fill(content.begin() + from, content.begin() + end, '\0');
-    from = end;
-  }
+std::string read_all(const rocksdb::FSRandomAccessFile& file) {
+  std::string content;
+  std::string buffer(1U << 20, '\0');
+  Slice got;
+  do {
+    check(file.Read(content.size(), buffer.size(), IOOptions(), &got, buffer.data(), nullptr));
+    content.append(got.data(), got.size());
+  } while (got.size() == buffer.size());
+  return content;
 }
 
 }  // namespace
 
 class FaultyFileSystem::WritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
-  WritableFile(FaultyFileSystem& owner, std::string path,
-               std::unique_ptr<rocksdb::FSWritableFile> file)
-      : FSWritableFileOwnerWrapper(std::move(file)), owner_(owner), path_(std::move(path)) {}
+  WritableFile(FaultyFileSystem& owner, std::shared_ptr<File> file,
+               std::unique_ptr<rocksdb::FSWritableFile> target)
+      : FSWritableFileOwnerWrapper(std::move(target)), owner_(owner), file_(std::move(file)) {}
 
   IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
     const std::scoped_lock lock(owner_.mutex_);
-    if (auto status = owner_.check_write(path_); !status.ok()) return status;
-    owner_.files_[path_].written += data.size();
-    return target()->Append(data, options, debug);
+    if (auto status = owner_.begin_write(*file_); !status.ok()) return status;
+    if (auto status = target()->Append(data, options, debug); !status.ok()) return status;
+    file_->unsynced.grew(file_->size, file_->size + data.size(), UnsyncedWrites::Cut::anywhere);
+    file_->size += data.size();
+    return owner_.end(IOStatus::OK());
   }
   IOStatus Append(const Slice& data, const IOOptions& options, const rocksdb::DataVerificationInfo&,
                   IODebugContext* debug) override {
     return Append(data, options, debug);
   }
+  IOStatus PositionedAppend(const Slice&, std::uint64_t, const IOOptions&,
+                            IODebugContext*) override {
+    return IOStatus::NotSupported("FaultyFileSystem does no direct writes");
+  }
+  IOStatus PositionedAppend(const Slice& data, std::uint64_t offset, const IOOptions& options,
+                            const rocksdb::DataVerificationInfo&, IODebugContext* debug) override {
+    return PositionedAppend(data, offset, options, debug);
+  }
   IOStatus Truncate(std::uint64_t size, const IOOptions& options, IODebugContext* debug) override {
     const std::scoped_lock lock(owner_.mutex_);
-    if (auto status = owner_.check_power(); !status.ok()) return status;
-    auto& state = owner_.files_[path_];
-    state.written = size;
-    state.synced = std::min(state.synced, size);
-    return target()->Truncate(size, options, debug);
+    if (auto status = owner_.begin(*file_, WhenCut::leave_out); !status.ok()) return status;
+    if (auto status = target()->Truncate(size, options, debug); !status.ok()) return status;
+    // In memory files do not grow by it.
+    if (const std::uint64_t now = target()->GetFileSize(options, debug); now < size) {
+      if (auto status = target()->Append(std::string(size - now, '\0'), options, debug);
+          !status.ok()) {
+        return status;
+      }
+    }
+    owner_.note_truncation(*file_, size);
+    return IOStatus::OK();
   }
   IOStatus Sync(const IOOptions&, IODebugContext*) override {
     const std::scoped_lock lock(owner_.mutex_);
-    return owner_.sync_file(path_);
+    return owner_.sync_file(*file_);
   }
   IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
     return Sync(options, debug);
@@ -83,22 +102,40 @@ class FaultyFileSystem::WritableFile final : public rocksdb::FSWritableFileOwner
 
  private:
   FaultyFileSystem& owner_;
-  const std::string path_;
+  const std::shared_ptr<File> file_;
 };
 
-// Of this kind of file only sync is used; writes are not.
 class FaultyFileSystem::RandomRWFile final : public rocksdb::FSRandomRWFileOwnerWrapper {
  public:
-  RandomRWFile(FaultyFileSystem& owner, std::string path,
-               std::unique_ptr<rocksdb::FSRandomRWFile> file)
-      : FSRandomRWFileOwnerWrapper(std::move(file)), owner_(owner), path_(std::move(path)) {}
+  RandomRWFile(FaultyFileSystem& owner, std::shared_ptr<File> file,
+               std::unique_ptr<rocksdb::FSRandomRWFile> target)
+      : FSRandomRWFileOwnerWrapper(std::move(target)), owner_(owner), file_(std::move(file)) {}
 
-  IOStatus Write(std::uint64_t, const Slice&, const IOOptions&, IODebugContext*) override {
-    return IOStatus::NotSupported("FaultyFileSystem does not write in place");
+  IOStatus Write(std::uint64_t offset, const Slice& data, const IOOptions& options,
+                 IODebugContext* debug) override {
+    const std::scoped_lock lock(owner_.mutex_);
+    if (auto status = owner_.begin_write(*file_); !status.ok()) return status;
+    if (data.empty()) return owner_.end(IOStatus::OK());
+    const std::uint64_t end = offset + data.size();
+    std::string before;
+    if (offset < file_->size) {
+      before.resize(std::min(end, file_->size) - offset);
+      Slice got;
+      check(target()->Read(offset, before.size(), options, &got, before.data(), debug));
+      REPRISE_CHECK(got.size() == before.size());
+      if (got.data() != before.data()) before = got.ToString();
+    }
+    if (auto status = target()->Write(offset, data, options, debug); !status.ok()) return status;
+    file_->unsynced.overwrote(offset, std::move(before));
+    if (end > file_->size) {
+      file_->unsynced.grew(file_->size, end, UnsyncedWrites::Cut::at_sector);
+      file_->size = end;
+    }
+    return owner_.end(IOStatus::OK());
   }
   IOStatus Sync(const IOOptions&, IODebugContext*) override {
     const std::scoped_lock lock(owner_.mutex_);
-    return owner_.sync_file(path_);
+    return owner_.sync_file(*file_);
   }
   IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
     return Sync(options, debug);
@@ -106,7 +143,7 @@ class FaultyFileSystem::RandomRWFile final : public rocksdb::FSRandomRWFileOwner
 
  private:
   FaultyFileSystem& owner_;
-  const std::string path_;
+  const std::shared_ptr<File> file_;
 };
 
 class FaultyFileSystem::Directory final : public rocksdb::FSDirectoryWrapper {
@@ -140,15 +177,16 @@ void FaultyFileSystem::crash(Loss loss, std::uint64_t seed) {
   const std::scoped_lock lock(mutex_);
   SeededRandom random(seed);
   power_ = false;
-  for (const auto& [path, state] : files_) lose_bytes(path, state, loss, random);
-  const std::uint64_t names_kept = loss == Loss::all ? 0 : random.below(names_made_ + 1);
-  // Backwards: what is in a directory before the directory itself.
-  for (auto at = new_names_.rbegin(); at != new_names_.rend(); ++at) {
-    if (at->second.number >= names_kept) lose_name(at->first, at->second);
+  const std::size_t names_kept = loss == Loss::all ? 0 : random.below(names_.size() + 1);
+  while (names_.size() > names_kept) {
+    NameChange last = std::move(names_.back());
+    names_.pop_back();
+    take_back(std::move(last));
   }
+  lose_bytes(loss, random);
   files_.clear();
-  new_names_.clear();
-  names_made_ = 0;
+  names_.clear();
+  crash_at_ = 0;
   sync_fault_ = {};
   write_fault_ = {};
 }
@@ -156,6 +194,17 @@ void FaultyFileSystem::crash(Loss loss, std::uint64_t seed) {
 void FaultyFileSystem::restart() {
   const std::scoped_lock lock(mutex_);
   power_ = true;
+  ++boot_;
+}
+
+void FaultyFileSystem::crash_at(std::uint64_t nth) {
+  const std::scoped_lock lock(mutex_);
+  crash_at_ = nth == 0 ? 0 : operations_ + nth;
+}
+
+std::uint64_t FaultyFileSystem::operations() const {
+  const std::scoped_lock lock(mutex_);
+  return operations_;
 }
 
 void FaultyFileSystem::fail_sync(std::uint64_t nth, std::string suffix) {
@@ -175,57 +224,179 @@ std::uint64_t FaultyFileSystem::syncs(const std::string& suffix) const {
   return total;
 }
 
+IOStatus FaultyFileSystem::begin(WhenCut when_cut) {
+  if (auto status = check_power(); !status.ok()) return status;
+  power_ = ++operations_ != crash_at_;
+  return when_cut == WhenCut::leave_out ? check_power() : IOStatus::OK();
+}
+
+IOStatus FaultyFileSystem::begin(const File& file, WhenCut when_cut) {
+  if (file.boot != boot_) return IOStatus::IOError("opened before the power cut", file.path);
+  return begin(when_cut);
+}
+
+IOStatus FaultyFileSystem::end(IOStatus status) const { return power_ ? status : check_power(); }
+
 IOStatus FaultyFileSystem::check_power() const {
   return power_ ? IOStatus::OK() : IOStatus::IOError("the power is off");
 }
 
-IOStatus FaultyFileSystem::check_write(const std::string& path) {
-  if (auto status = check_power(); !status.ok()) return status;
-  return write_fault_.hits(path) ? IOStatus::NoSpace("disk full, as told", path) : IOStatus::OK();
+IOStatus FaultyFileSystem::begin_write(const File& file) {
+  if (auto status = begin(file, WhenCut::make); !status.ok()) return status;
+  return write_fault_.hits(file.path) ? IOStatus::NoSpace("disk full, as told", file.path)
+                                      : IOStatus::OK();
 }
 
-IOStatus FaultyFileSystem::sync_file(const std::string& path) {
-  if (auto status = check_power(); !status.ok()) return status;
-  ++sync_counts_[path];
-  const auto found = files_.find(path);
-  if (sync_fault_.hits(path)) {
-    if (found != files_.end()) found->second.sync_failed = true;
-    return IOStatus::IOError("sync failed, as told", path);
+IOStatus FaultyFileSystem::sync_file(File& file) {
+  if (auto status = begin(file, WhenCut::leave_out); !status.ok()) return status;
+  ++sync_counts_[file.path];
+  if (sync_fault_.hits(file.path)) {
+    file.unsynced.sync_failed();
+    return IOStatus::IOError("sync failed, as told", file.path);
   }
-  if (found != files_.end() && !found->second.sync_failed) {
-    found->second.synced = found->second.written;
-  }
+  file.unsynced.synced();
   return IOStatus::OK();
 }
 
 IOStatus FaultyFileSystem::sync_directory(const std::string& path) {
-  if (auto status = check_power(); !status.ok()) return status;
-  std::erase_if(new_names_, [&](const auto& entry) { return parent_of(entry.first) == path; });
+  if (auto status = begin(WhenCut::leave_out); !status.ok()) return status;
+  settle_names([&](const std::string& name) { return parent_of(name) == path; });
   return IOStatus::OK();
 }
 
-// A name that is new twice goes back to what it was at first.
-void FaultyFileSystem::note_new_name(const std::string& path, NewName name) {
-  name.number = names_made_++;
-  new_names_.try_emplace(path, std::move(name));
+// With a name goes what happened earlier to the one that it was moved from: otherwise the log could
+// no longer be undone backwards.
+void FaultyFileSystem::settle_names(const std::function<bool(const std::string&)>& is_settled) {
+  std::set<std::string> settled;
+  const auto check_name = [&](const std::string& name) {
+    return settled.contains(name) || is_settled(name);
+  };
+  std::vector<NameChange> left;
+  for (auto at = names_.rbegin(); at != names_.rend(); ++at) {
+    const bool is_renamed = at->kind == NameChange::Kind::renamed;
+    if (check_name(at->path) || (is_renamed && check_name(at->from))) {
+      settled.insert(at->path);
+      if (is_renamed) settled.insert(at->from);
+    } else {
+      left.push_back(std::move(*at));
+    }
+  }
+  std::reverse(left.begin(), left.end());
+  names_ = std::move(left);
 }
 
-void FaultyFileSystem::lose_bytes(const std::string& path, const FileState& state, Loss loss,
-                                  SeededRandom& random) {
-  if (state.synced >= state.written) return;
-  std::string content = read(path);
-  const std::uint64_t unsynced = content.size() - std::min(state.synced, content.size());
-  const std::uint64_t kept = loss == Loss::all ? 0 : random.below(unsynced + 1);
-  content.resize(content.size() - unsynced + kept);
-  if (loss == Loss::pages) lose_pages(content, state.synced, random);
-  replace(path, content);
+void FaultyFileSystem::note(NameChange::Kind kind, std::string path, std::string from,
+                            Nameless previous) {
+  names_.push_back({.kind = kind,
+                    .path = std::move(path),
+                    .from = std::move(from),
+                    .previous = std::move(previous)});
 }
 
-void FaultyFileSystem::lose_name(const std::string& path, const NewName& name) {
-  if (name.replaced) {
-    replace(path, *name.replaced);
+void FaultyFileSystem::note_truncation(File& file, std::uint64_t size) {
+  if (size < file.size) {
+    file.unsynced.shrank(size);
   } else {
-    remove(path, name.is_directory);
+    file.unsynced.grew(file.size, size, UnsyncedWrites::Cut::at_sector);
+  }
+  file.size = size;
+}
+
+// What was there before is durable.
+const std::shared_ptr<FaultyFileSystem::File>& FaultyFileSystem::track(const std::string& path) {
+  const auto found = files_.find(path);
+  if (found != files_.end()) return found->second;
+  const auto& file = track_new(path);
+  file->size = size_of(path);
+  return file;
+}
+
+const std::shared_ptr<FaultyFileSystem::File>& FaultyFileSystem::track_new(
+    const std::string& path) {
+  auto& file = files_[path];
+  file = std::make_shared<File>();
+  file->path = path;
+  file->boot = boot_;
+  return file;
+}
+
+// A file or a directory has a new name, and so has what is below it.
+void FaultyFileSystem::relocate(const std::string& from, const std::string& to) {
+  const auto moved = [&](const std::string& path) { return to + path.substr(from.size()); };
+  std::vector<std::pair<std::string, std::shared_ptr<File>>> files;
+  for (auto at = files_.lower_bound(from); at != files_.end() && at->first.starts_with(from);) {
+    if (at->first != from && !is_below(at->first, from)) {
+      ++at;
+      continue;
+    }
+    files.emplace_back(moved(at->first), std::move(at->second));
+    at = files_.erase(at);
+  }
+  for (auto& [path, file] : files) {
+    file->path = path;
+    files_[path] = std::move(file);
+  }
+  for (NameChange& change : names_) {
+    if (is_below(change.path, from)) change.path = moved(change.path);
+    if (is_below(change.from, from)) change.from = moved(change.from);
+  }
+}
+
+FaultyFileSystem::Nameless FaultyFileSystem::keep(const std::string& path) {
+  Nameless result;
+  if (!exists(path)) return result;
+  check(target()->NewRandomAccessFile(path, FileOptions(), &result.content, nullptr));
+  result.file = track(path);
+  return result;
+}
+
+void FaultyFileSystem::take_back(NameChange change) {
+  switch (change.kind) {
+    case NameChange::Kind::made:
+      check(target()->DeleteFile(change.path, IOOptions(), nullptr));
+      files_.erase(change.path);
+      break;
+    case NameChange::Kind::made_directory:
+      remove_tree(change.path);
+      std::erase_if(files_, [&](const auto& entry) { return is_below(entry.first, change.path); });
+      break;
+    case NameChange::Kind::renamed:
+      check(target()->RenameFile(change.path, change.from, IOOptions(), nullptr));
+      relocate(change.path, change.from);
+      break;
+    case NameChange::Kind::deleted:
+      break;
+  }
+  if (change.previous.file) give_name(change.path, std::move(change.previous));
+}
+
+void FaultyFileSystem::give_name(const std::string& path, Nameless file) {
+  const auto other = std::find_if(files_.begin(), files_.end(),
+                                  [&](const auto& entry) { return entry.second == file.file; });
+  if (other != files_.end()) {
+    bool linked = false;
+    check(link_or_copy(other->first, path, linked));
+  } else {
+    create(path, read_all(*file.content));
+  }
+  files_[path] = std::move(file.file);
+}
+
+// Into new files: handles that the crashed process still has must not reach them.
+void FaultyFileSystem::lose_bytes(Loss loss, SeededRandom& random) {
+  std::map<const File*, std::string> done;  // by its first name
+  for (const auto& [path, file] : files_) {
+    if (file->unsynced.empty()) continue;
+    const auto [first, is_first] = done.try_emplace(file.get(), path);
+    if (is_first) {
+      const auto left = file->unsynced.after_power_cut(read(path), loss, random);
+      check(target()->DeleteFile(path, IOOptions(), nullptr));
+      create(path, left);
+    } else {
+      check(target()->DeleteFile(path, IOOptions(), nullptr));
+      bool linked = false;
+      check(link_or_copy(first->second, path, linked));
+    }
   }
 }
 
@@ -233,36 +404,52 @@ bool FaultyFileSystem::exists(const std::string& path) const {
   return target()->FileExists(path, IOOptions(), nullptr).ok();
 }
 
-std::string FaultyFileSystem::read(const std::string& path) const {
+std::uint64_t FaultyFileSystem::size_of(const std::string& path) const {
   std::uint64_t size = 0;
   check(target()->GetFileSize(path, IOOptions(), &size, nullptr));
-  std::unique_ptr<rocksdb::FSSequentialFile> file;
-  check(target()->NewSequentialFile(path, FileOptions(), &file, nullptr));
-  std::string content(size, '\0');
-  Slice got;
-  check(file->Read(size, IOOptions(), &got, content.data(), nullptr));
-  return std::string(got.data(), got.size());
+  return size;
 }
 
-// As a new file: handles that the crashed process still has must not reach it.
-void FaultyFileSystem::replace(const std::string& path, std::string_view content) {
-  check(target()->DeleteFile(path, IOOptions(), nullptr));
+std::string FaultyFileSystem::read(const std::string& path) const {
+  std::unique_ptr<rocksdb::FSRandomAccessFile> file;
+  check(target()->NewRandomAccessFile(path, FileOptions(), &file, nullptr));
+  return read_all(*file);
+}
+
+void FaultyFileSystem::create(const std::string& path, std::string_view content) {
   std::unique_ptr<rocksdb::FSWritableFile> file;
   check(target()->NewWritableFile(path, FileOptions(), &file, nullptr));
   check(file->Append({content.data(), content.size()}, IOOptions(), nullptr));
   check(file->Close(IOOptions(), nullptr));
 }
 
-void FaultyFileSystem::remove(const std::string& path, bool is_directory) {
-  if (!is_directory) {
+void FaultyFileSystem::grow(const std::string& path, std::uint64_t size) {
+  const std::uint64_t now = size_of(path);
+  if (now >= size) return;
+  std::unique_ptr<rocksdb::FSRandomRWFile> file;
+  check(target()->NewRandomRWFile(path, FileOptions(), &file, nullptr));
+  check(file->Write(now, std::string(size - now, '\0'), IOOptions(), nullptr));
+  check(file->Close(IOOptions(), nullptr));
+}
+
+IOStatus FaultyFileSystem::link_or_copy(const std::string& from, const std::string& to,
+                                        bool& linked) {
+  const auto status = target()->LinkFile(from, to, IOOptions(), nullptr);
+  linked = status.ok();
+  if (!status.IsNotSupported()) return status;
+  create(to, read(from));
+  return IOStatus::OK();
+}
+
+// In memory a file looks like an empty directory, and children of what is deleted stay.
+void FaultyFileSystem::remove_tree(const std::string& path) {
+  std::vector<std::string> names;
+  if (!target()->GetChildren(path, IOOptions(), &names, nullptr).ok()) {
     check(target()->DeleteFile(path, IOOptions(), nullptr));
     return;
   }
-  std::vector<std::string> names;
-  check(target()->GetChildren(path, IOOptions(), &names, nullptr));
   for (const std::string& name : names) {
-    if (name != "." && name != "..")
-      check(target()->DeleteFile(path + "/" + name, IOOptions(), nullptr));
+    if (name != "." && name != "..") remove_tree(path + "/" + name);
   }
   check(target()->DeleteDir(path, IOOptions(), nullptr));
 }
@@ -271,37 +458,41 @@ IOStatus FaultyFileSystem::NewWritableFile(const std::string& path, const FileOp
                                            std::unique_ptr<rocksdb::FSWritableFile>* result,
                                            IODebugContext* debug) {
   const std::scoped_lock lock(mutex_);
-  if (auto status = check_power(); !status.ok()) return status;
   const std::string name = normal(path);
   const bool is_new = !exists(name);
+  if (auto status = begin(is_new ? WhenCut::make : WhenCut::leave_out); !status.ok()) return status;
   std::unique_ptr<rocksdb::FSWritableFile> file;
   if (auto status = target()->NewWritableFile(path, options, &file, debug); !status.ok()) {
     return status;
   }
-  files_[name] = {};
-  if (is_new) note_new_name(name, {});
-  *result = std::make_unique<WritableFile>(*this, name, std::move(file));
+  if (is_new) note(NameChange::Kind::made, name);
+  auto opened = std::make_unique<WritableFile>(*this, track_new(name), std::move(file));
+  if (auto status = end(IOStatus::OK()); !status.ok()) return status;
+  *result = std::move(opened);
   return IOStatus::OK();
 }
 
 IOStatus FaultyFileSystem::ReopenWritableFile(const std::string& path, const FileOptions& options,
                                               std::unique_ptr<rocksdb::FSWritableFile>* result,
                                               IODebugContext* debug) {
+  if (!exists(path)) return NewWritableFile(path, options, result, debug);
   const std::scoped_lock lock(mutex_);
   if (auto status = check_power(); !status.ok()) return status;
-  const std::string name = normal(path);
-  if (!exists(name)) note_new_name(name, {});
   std::unique_ptr<rocksdb::FSWritableFile> file;
-  if (auto status = target()->ReopenWritableFile(path, options, &file, debug); !status.ok()) {
-    return status;
+  const auto status = target()->ReopenWritableFile(path, options, &file, debug);
+  if (status.ok()) {
+    *result = std::make_unique<WritableFile>(*this, track(normal(path)), std::move(file));
   }
-  if (!files_.contains(name)) {
-    std::uint64_t size = 0;
-    check(target()->GetFileSize(name, IOOptions(), &size, nullptr));
-    files_[name] = {.written = size, .synced = size};
-  }
-  *result = std::make_unique<WritableFile>(*this, name, std::move(file));
-  return IOStatus::OK();
+  return status;
+}
+
+// As FileSystem has it by default; the wrapper would pass us by.
+IOStatus FaultyFileSystem::ReuseWritableFile(const std::string& path, const std::string& old_path,
+                                             const FileOptions& options,
+                                             std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                             IODebugContext* debug) {
+  const auto status = RenameFile(old_path, path, options.io_options, debug);
+  return status.ok() ? NewWritableFile(path, options, result, debug) : status;
 }
 
 IOStatus FaultyFileSystem::NewRandomRWFile(const std::string& path, const FileOptions& options,
@@ -311,7 +502,9 @@ IOStatus FaultyFileSystem::NewRandomRWFile(const std::string& path, const FileOp
   if (auto status = check_power(); !status.ok()) return status;
   std::unique_ptr<rocksdb::FSRandomRWFile> file;
   const auto status = target()->NewRandomRWFile(path, options, &file, debug);
-  if (status.ok()) *result = std::make_unique<RandomRWFile>(*this, normal(path), std::move(file));
+  if (status.ok()) {
+    *result = std::make_unique<RandomRWFile>(*this, track(normal(path)), std::move(file));
+  }
   return status;
 }
 
@@ -327,50 +520,96 @@ IOStatus FaultyFileSystem::NewDirectory(const std::string& path, const IOOptions
 IOStatus FaultyFileSystem::DeleteFile(const std::string& path, const IOOptions& options,
                                       IODebugContext* debug) {
   const std::scoped_lock lock(mutex_);
-  if (auto status = check_power(); !status.ok()) return status;
+  if (auto status = begin(WhenCut::make); !status.ok()) return status;
+  const std::string name = normal(path);
+  Nameless previous = keep(name);
   const auto status = target()->DeleteFile(path, options, debug);
   if (status.ok()) {
-    files_.erase(normal(path));
-    new_names_.erase(normal(path));
+    files_.erase(name);
+    note(NameChange::Kind::deleted, name, {}, std::move(previous));
   }
-  return status;
+  return end(status);
 }
 
 IOStatus FaultyFileSystem::RenameFile(const std::string& from, const std::string& to,
                                       const IOOptions& options, IODebugContext* debug) {
   const std::scoped_lock lock(mutex_);
-  if (auto status = check_power(); !status.ok()) return status;
   const std::string source = normal(from);
   const std::string name = normal(to);
-  NewName replaced;
-  if (exists(name)) replaced.replaced = read(name);
-  if (auto status = target()->RenameFile(from, to, options, debug); !status.ok()) return status;
-  note_new_name(name, std::move(replaced));
-  new_names_.erase(source);
-  files_.erase(name);
-  if (auto state = files_.extract(source)) {
-    state.key() = name;
-    files_.insert(std::move(state));
+  if (source == name) return check_power();
+  if (auto status = begin(WhenCut::make); !status.ok()) return status;
+  Nameless previous = keep(name);
+  const auto status = target()->RenameFile(from, to, options, debug);
+  if (status.ok()) {
+    files_.erase(name);
+    relocate(source, name);
+    note(NameChange::Kind::renamed, name, source, std::move(previous));
   }
-  return IOStatus::OK();
+  return end(status);
+}
+
+IOStatus FaultyFileSystem::LinkFile(const std::string& from, const std::string& to,
+                                    const IOOptions&, IODebugContext*) {
+  const std::scoped_lock lock(mutex_);
+  if (auto status = begin(WhenCut::make); !status.ok()) return status;
+  const std::string source = normal(from);
+  const std::string name = normal(to);
+  if (!exists(source)) return IOStatus::PathNotFound("link to nothing", source);
+  if (exists(name)) return IOStatus::IOError("link over a file", name);  // in memory it would do
+  bool linked = false;
+  const auto status = link_or_copy(source, name, linked);
+  if (status.ok()) {
+    const auto file = track(source);
+    files_[name] = linked ? file : std::make_shared<File>(*file);
+    note(NameChange::Kind::made, name);
+  }
+  return end(status);
+}
+
+IOStatus FaultyFileSystem::Truncate(const std::string& path, std::size_t size,
+                                    const IOOptions& options, IODebugContext* debug) {
+  const std::scoped_lock lock(mutex_);
+  if (auto status = begin(WhenCut::leave_out); !status.ok()) return status;
+  const std::string name = normal(path);
+  if (!exists(name)) return IOStatus::PathNotFound(name);
+  const auto file = track(name);
+  const auto status = target()->Truncate(path, size, options, debug);
+  if (status.ok()) {
+    grow(name, size);  // in memory it does not
+    note_truncation(*file, size);
+  }
+  return status;
 }
 
 IOStatus FaultyFileSystem::CreateDir(const std::string& path, const IOOptions& options,
                                      IODebugContext* debug) {
   const std::scoped_lock lock(mutex_);
-  if (auto status = check_power(); !status.ok()) return status;
+  if (auto status = begin(WhenCut::make); !status.ok()) return status;
   const auto status = target()->CreateDir(path, options, debug);
-  if (status.ok()) note_new_name(normal(path), {.is_directory = true});
-  return status;
+  if (status.ok()) note(NameChange::Kind::made_directory, normal(path));
+  return end(status);
 }
 
 IOStatus FaultyFileSystem::CreateDirIfMissing(const std::string& path, const IOOptions& options,
                                               IODebugContext* debug) {
   const std::scoped_lock lock(mutex_);
-  if (auto status = check_power(); !status.ok()) return status;
-  const bool is_new = !exists(path);
+  if (exists(path)) return check_power();
+  if (auto status = begin(WhenCut::make); !status.ok()) return status;
   const auto status = target()->CreateDirIfMissing(path, options, debug);
-  if (status.ok() && is_new) note_new_name(normal(path), {.is_directory = true});
+  if (status.ok()) note(NameChange::Kind::made_directory, normal(path));
+  return end(status);
+}
+
+IOStatus FaultyFileSystem::DeleteDir(const std::string& path, const IOOptions& options,
+                                     IODebugContext* debug) {
+  const std::scoped_lock lock(mutex_);
+  if (auto status = begin(WhenCut::leave_out); !status.ok()) return status;
+  const auto status = target()->DeleteDir(path, options, debug);
+  if (status.ok()) {
+    const std::string name = normal(path);
+    std::erase_if(files_, [&](const auto& entry) { return is_below(entry.first, name); });
+    settle_names([&](const std::string& other) { return other == name || is_below(other, name); });
+  }
   return status;
 }
 
