@@ -400,7 +400,7 @@ void ThreadedBroker::sweep_keys_if_due(Timestamp now) {
   (void)maintenance_.post([this] { sweep_keys(); });
 }
 
-// Finds idempotency keys that are over and has the engine forget them, a step at a time.
+// Finds idempotency keys that are over or damaged and has the engine forget them, a step at a time.
 void ThreadedBroker::sweep_keys() {
   std::vector<Engine::StoredKey> over;
   const auto forget = [&] {
@@ -412,7 +412,7 @@ void ThreadedBroker::sweep_keys() {
   const auto visit = [&](std::string_view key, std::string_view value) {
     const auto parts = storage::parse_idempotency_key(key);
     const auto entry = storage::decode_key_entry(value);
-    if (parts && entry && entry->expires_at <= time) {
+    if (parts && (!entry || entry->expires_at <= time)) {
       over.push_back({parts->queue, std::string(parts->key)});
     }
     if (over.size() >= kKeysPerSweepStep) forget();

@@ -67,8 +67,11 @@ void Engine::seal(Timestamp now) {
 void Engine::forget_keys(std::span<const StoredKey> keys, Timestamp now) {
   for (const StoredKey& stored : keys) {
     const auto entry = ledger_.key(stored.queue, stored.key);
-    // An unreadable entry can hold nobody back: the next push with that key writes it anew.
-    if (entry && *entry && (*entry)->expires_at <= now) ledger_.erase_key(stored.queue, stored.key);
+    // Until now an entry that cannot be read has refused every push with its key, since nobody can
+    // tell whether it is a duplicate; nor can anybody tell for how long it should go on.
+    const bool over = entry ? *entry && (*entry)->expires_at <= now  //
+                            : entry.error().code == Errc::corrupt;
+    if (over) ledger_.erase_key(stored.queue, stored.key);
   }
 }
 

@@ -70,6 +70,7 @@ class Engine {
   ItemResults<Failed> fail(std::span<const FailItem> items, Timestamp now);
   ItemResults<Released> release(std::span<const ReleaseItem> items, Timestamp now);
   ItemResults<Extended> extend(std::span<const ExtendItem> items, Timestamp now);
+  // Whatever its status, and whether or not it can be read.
   Result<DroppedJob> drop(const QueueName& queue, Seq seq, Timestamp now);
 
   // --- Queues.
@@ -87,8 +88,8 @@ class Engine {
   Timestamp next_wake() const;
 
   // --- Housekeeping.
-  // Forgets idempotency keys that are over. The caller found them in storage; each is checked
-  // again.
+  // Forgets idempotency keys that are over or cannot be read. The caller found them in storage;
+  // each is checked again.
   struct StoredKey {
     QueueNumber queue{};
     std::string key;
@@ -157,8 +158,12 @@ class Engine {
   RecordPtr record_for_burial(JobKey key);
 
   // engine_drop.cpp
+  // What the job was; nullopt when it is not among the living, or the dead.
+  Result<std::optional<JobStatus>> drop_alive(QueueState& queue, JobKey key, Timestamp now);
+  Result<std::optional<JobStatus>> drop_dead(QueueState& queue, JobKey key);
   void forget_waiting(QueueState& queue, JobKey key, const JobRecord& record,
                       const JobState* state);
+  std::optional<JobStatus> forget_unreadable(QueueState& queue, JobKey key, Timestamp now);
   // The caller has ended its lease or taken it out of its lane; it touches the queue, since every
   // end counts as something.
   void forget_job(QueueState& queue, JobKey key, Timestamp expires_at, std::uint64_t byte_size);

@@ -1,42 +1,76 @@
-// Drop: one job leaves, whatever its status.
+// Drop: one job leaves, whatever its status and whether or not it can be read.
+#include <algorithm>
+
 #include "engine/engine.h"
 #include "engine/queue_state.h"
 
 namespace reprise {
+namespace {
+
+const TimedSeq& timed(const TimedSeq& job) { return job; }
+const TimedSeq& timed(const std::pair<const TimedSeq, Priority>& job) { return job.first; }
+
+// Takes a job out whose time is not known; its time, or nullopt when it is not there.
+template <class Jobs>
+std::optional<Timestamp> take(Jobs& jobs, Seq seq) {
+  const auto found =
+      std::ranges::find_if(jobs, [&](const auto& job) { return timed(job).seq == seq; });
+  if (found == jobs.end()) return std::nullopt;
+  const Timestamp at = timed(*found).at;
+  jobs.erase(found);
+  return at;
+}
+
+}  // namespace
 
 Result<DroppedJob> Engine::drop(const QueueName& name, Seq seq, Timestamp now) {
   QueueState* queue = lookup(name);
   if (queue == nullptr) return queue_not_found(name);
   const JobKey key{queue->record.number, seq};
-  const Error missing{Errc::job_not_found,
-                      "no job " + encode_job_id(seq) + " in queue '" + name.name + "'"};
-  const auto record = ledger_.record(key);
-  if (!record) return record.error();
-  DroppedJob dropped{.job = key};
-  if (*record) {
-    const auto state = ledger_.state(key);
-    if (!state) return state.error();
-    dropped.status = effective_status(state->get(), now);
-    if (leases_.end(key)) {
-      --queue->active;
-    } else {
-      forget_waiting(*queue, key, **record, state->get());
-    }
-    ledger_.erase_job(key);
-    forget_job(*queue, key, (*record)->expires_at, (*record)->byte_size());
-  } else {
-    const auto dead = ledger_.dead(key);
-    if (!dead) return dead.error();
-    if (dead->record == nullptr) return missing;
-    dropped.status = JobStatus::dead;
-    ledger_.erase_dead(key);
-    --queue->totals.dead_now;
+  auto was = drop_alive(*queue, key, now);
+  if (was && !*was) was = drop_dead(*queue, key);
+  if (!was) return was.error();
+  if (!*was) {
+    return Error{Errc::job_not_found,
+                 "no job " + encode_job_id(seq) + " in queue '" + name.name + "'"};
   }
   ++queue->totals.dropped;
   touch(*queue);
   rearm(*queue);
   emit(EventType::dropped, *queue, seq, now);
-  return dropped;
+  return DroppedJob{key, **was};
+}
+
+Result<std::optional<JobStatus>> Engine::drop_alive(QueueState& queue, JobKey key, Timestamp now) {
+  const auto record = ledger_.record(key);
+  if (record && *record == nullptr) return std::optional<JobStatus>{};
+  if (!record && record.error().code != Errc::corrupt) return record.error();
+  const auto state = ledger_.state(key);
+  if (!state && state.error().code != Errc::corrupt) return state.error();
+  std::optional<JobStatus> was;
+  if (record && state) {
+    was = effective_status(state->get(), now);
+    if (leases_.end(key)) {
+      --queue.active;
+    } else {
+      forget_waiting(queue, key, **record, state->get());
+    }
+    forget_job(queue, key, (*record)->expires_at, (*record)->byte_size());
+  } else {
+    was = forget_unreadable(queue, key, now);
+  }
+  if (was) ledger_.erase_job(key);
+  return was;
+}
+
+Result<std::optional<JobStatus>> Engine::drop_dead(QueueState& queue, JobKey key) {
+  const auto dead = ledger_.dead(key);
+  if (!dead && dead.error().code != Errc::corrupt) return dead.error();
+  if (dead && dead->record == nullptr) return std::optional<JobStatus>{};
+  ledger_.erase_dead(key);
+  // One that cannot be read may not have been counted.
+  if (queue.totals.dead_now > 0) --queue.totals.dead_now;
+  return std::optional(JobStatus::dead);
 }
 
 // Takes a job that is not leased out of whichever structure it waits in. A delay that is over may
@@ -49,6 +83,27 @@ void Engine::forget_waiting(QueueState& queue, JobKey key, const JobRecord& reco
   } else if (state == nullptr || queue.scheduled.erase(timed) == 0) {
     queue.fresh.erase(record.priority, key.seq);
   }
+}
+
+// Takes out a job whose record or state cannot be read, and with it where it waits: every place is
+// searched, which is slow in a large queue, and rare. Where it is says what it was; nullopt:
+// nowhere. Its ttl, if it has one, will find nothing to end.
+std::optional<JobStatus> Engine::forget_unreadable(QueueState& queue, JobKey key, Timestamp now) {
+  if (const auto lease = leases_.end(key)) {
+    --queue.active;
+    forget_job(queue, key, lease->expires_at, lease->byte_size);
+    return JobStatus::active;
+  }
+  std::optional<JobStatus> was;
+  if (queue.fresh.erase(key.seq) || take(queue.retry, key.seq)) {
+    was = JobStatus::pending;
+  } else if (const auto retry_at = take(queue.cooling, key.seq)) {
+    was = *retry_at <= now ? JobStatus::pending : JobStatus::failed;
+  } else if (const auto due = take(queue.scheduled, key.seq)) {
+    was = *due <= now ? JobStatus::pending : JobStatus::scheduled;
+  }
+  if (was) forget_job(queue, key, kNever, ledger_.stored_byte_size(key));
+  return was;
 }
 
 // What a job's end, of any kind, leaves behind in the queue's books. The size of a job that cannot

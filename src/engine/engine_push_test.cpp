@@ -252,6 +252,20 @@ TEST_F(EngineKeys, ForgettingLooksAgain) {
   expect_duplicate_of(second, "k");
 }
 
+TEST_F(EngineKeys, ADamagedKeyRefusesPushesUntilItIsForgotten) {
+  push("a", {.key = "damaged"});
+  push("b", {.key = "whole"});
+  ledger_.corrupt_keys.insert({number(), "damaged"});
+  expect_no_change([&] {
+    EXPECT_EQ(push_error("again", {.key = "damaged"}), Errc::corrupt) << "is it a duplicate?";
+  });
+  const std::vector<Engine::StoredKey> found = {{number(), "damaged"}, {number(), "whole"}};
+  engine_->forget_keys(found, now());
+  EXPECT_EQ(ledger_.keys.size(), 1U);
+  const Seq again = push("again", {.key = "damaged"});
+  expect_duplicate_of(again, "damaged");
+}
+
 // --- Room.
 
 class EngineRoom : public test::EngineFixture {};

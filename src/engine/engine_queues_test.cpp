@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <string>
+
 #include "support/engine_fixture.h"
 
 namespace reprise {
@@ -219,9 +222,22 @@ TEST_F(EngineDelete, OtherQueuesAreLeftAlone) {
 
 // --- Dropping one job.
 
-class EngineDrop : public test::EngineFixture {
+class EngineDrop : public test::EngineFixture {};
+
+// What cannot be read of the job when it is dropped: that must make no difference.
+enum class Damage : std::uint8_t { none, record, state, both };
+
+class EngineDropAny : public EngineDrop, public testing::WithParamInterface<Damage> {
  protected:
+  void damage(Seq seq) {
+    const bool record = GetParam() == Damage::record || GetParam() == Damage::both;
+    const bool state = GetParam() == Damage::state || GetParam() == Damage::both;
+    if (record) ledger_.corrupt_records.insert(key_of(seq));
+    if (state) ledger_.corrupt_states.insert(key_of(seq));
+    if (state && ledger_.dead_jobs.contains(key_of(seq))) ledger_.corrupt_dead.insert(key_of(seq));
+  }
   void expect_dropped(Seq seq, JobStatus was) {
+    damage(seq);
     const auto dropped = drop(seq);
     ASSERT_TRUE(dropped) << dropped.error().detail;
     EXPECT_EQ(dropped->job, key_of(seq));
@@ -239,25 +255,25 @@ class EngineDrop : public test::EngineFixture {
   }
 };
 
-TEST_F(EngineDrop, APendingJob) { expect_dropped(push("a", {.ttl = 1h}), JobStatus::pending); }
+TEST_P(EngineDropAny, APendingJob) { expect_dropped(push("a", {.ttl = 1h}), JobStatus::pending); }
 
-TEST_F(EngineDrop, AScheduledJob) {
+TEST_P(EngineDropAny, AScheduledJob) {
   expect_dropped(push("a", {.delay = 1min, .ttl = 1h}), JobStatus::scheduled);
 }
 
-TEST_F(EngineDrop, AScheduledJobWhoseTimeHasComeUnnoticed) {
+TEST_P(EngineDropAny, AScheduledJobWhoseTimeHasComeUnnoticed) {
   const Seq seq = push("a", {.delay = 1min, .ttl = 1h});
   pass(1min);
   expect_dropped(seq, JobStatus::pending);
 }
 
-TEST_F(EngineDrop, AScheduledJobWhoseTimeHasCome) {
+TEST_P(EngineDropAny, AScheduledJobWhoseTimeHasCome) {
   const Seq seq = push("a", {.delay = 1min, .ttl = 1h});
   advance(1min);
   expect_dropped(seq, JobStatus::pending);
 }
 
-TEST_F(EngineDrop, AnActiveJobLosesItsLease) {
+TEST_P(EngineDropAny, AnActiveJobLosesItsLease) {
   const Seq seq = push("a", {.ttl = 1h});
   const ClaimedJob job = claim_one();
   expect_dropped(seq, JobStatus::active);
@@ -265,14 +281,14 @@ TEST_F(EngineDrop, AnActiveJobLosesItsLease) {
   EXPECT_EQ(totals().completed, 0U);
 }
 
-TEST_F(EngineDrop, AFailedJob) {
+TEST_P(EngineDropAny, AFailedJob) {
   set_retry(5, 1min);
   const Seq seq = push("a", {.ttl = 1h});
   EXPECT_TRUE(fail(claim_one()));
   expect_dropped(seq, JobStatus::failed);
 }
 
-TEST_F(EngineDrop, ARetryThatIsDue) {
+TEST_P(EngineDropAny, ARetryThatIsDue) {
   set_retry(5, 1min);
   const Seq seq = push("a", {.ttl = 1h});
   EXPECT_TRUE(fail(claim_one()));
@@ -280,25 +296,49 @@ TEST_F(EngineDrop, ARetryThatIsDue) {
   expect_dropped(seq, JobStatus::pending);
 }
 
-TEST_F(EngineDrop, AReleasedJobThatWaits) {
+TEST_P(EngineDropAny, AReleasedJobThatWaits) {
   const Seq seq = push("a");
   EXPECT_TRUE(release(claim_one(), 1min));
   expect_dropped(seq, JobStatus::scheduled);
 }
 
-TEST_F(EngineDrop, ADeadJob) {
+TEST_P(EngineDropAny, ADeadJob) {
   const Seq seq = push("a", {.ttl = 1h});
   EXPECT_TRUE(fail(claim_one()));
   expect_dropped(seq, JobStatus::dead);
 }
 
-TEST_F(EngineDrop, AfterARestartToo) {
+TEST_P(EngineDropAny, AfterARestartToo) {
   set_retry(5, 1min);
   const Seq seq = push("a", {.ttl = 1h});
   EXPECT_TRUE(fail(claim_one()));
   restart();
   expect_dropped(seq, JobStatus::failed);
 }
+
+TEST_P(EngineDropAny, LeavesAllOthersAlone) {
+  set_retry(5, 1min);
+  push_many({"active", "failed"});
+  const auto jobs = claim(2);
+  EXPECT_TRUE(fail(jobs[1]));
+  const Seq first = push("first", {.priority = 1});
+  push("second", {.priority = 1, .ttl = 1h});
+  push("third", {.priority = 2});
+  push("later", {.delay = 1min});
+  damage(first);
+  EXPECT_TRUE(drop(first));
+  EXPECT_EQ(counts(), (Counts{.scheduled = 1, .pending = 2, .active = 1, .failed = 1}));
+  EXPECT_EQ(stats().bytes, std::string("activefailedsecondthirdlater").size());
+  EXPECT_THAT(claim_all(), ElementsAre("second", "third"));
+}
+
+std::string damage_name(const testing::TestParamInfo<Damage>& damage) {
+  static constexpr std::array kNames = {"Nothing", "Record", "State", "Both"};
+  return kNames[static_cast<std::size_t>(damage.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Unreadable, EngineDropAny,
+                         testing::Values(Damage::none, Damage::record, Damage::state, Damage::both),
+                         damage_name);
 
 TEST_F(EngineDrop, AJobOfAnotherQueueIsNotFound) {
   const Seq seq = push("a");

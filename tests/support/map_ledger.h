@@ -27,6 +27,8 @@ struct MapLedger final : Ledger {
 
   std::set<JobKey> corrupt_records;
   std::set<JobKey> corrupt_states;
+  std::set<JobKey> corrupt_dead;
+  std::set<KeyName> corrupt_keys;
   std::map<JobKey, std::uint64_t> corrupt_sizes;  // of damaged records, where not as they were
 
   Result<RecordPtr> record(JobKey job) override {
@@ -37,9 +39,14 @@ struct MapLedger final : Ledger {
     if (corrupt_states.contains(job)) return Error{Errc::corrupt, "state fails its checksum"};
     return find(states, job);
   }
-  Result<DeadJob> dead(JobKey job) override { return find(dead_jobs, job); }
+  Result<DeadJob> dead(JobKey job) override {
+    if (corrupt_dead.contains(job)) return Error{Errc::corrupt, "dead job fails its checksum"};
+    return find(dead_jobs, job);
+  }
   Result<std::optional<KeyEntry>> key(QueueNumber queue, std::string_view key) override {
-    const auto found = keys.find({queue, std::string(key)});
+    const KeyName name{queue, std::string(key)};
+    if (corrupt_keys.contains(name)) return Error{Errc::corrupt, "key fails its checksum"};
+    const auto found = keys.find(name);
     if (found == keys.end()) return std::optional<KeyEntry>{};
     return std::optional(found->second);
   }
@@ -67,12 +74,17 @@ struct MapLedger final : Ledger {
     erase_job(job);
     dead_jobs[job] = std::move(dead);
   }
-  void erase_dead(JobKey job) override { dead_jobs.erase(job); }
+  void erase_dead(JobKey job) override {
+    dead_jobs.erase(job);
+    corrupt_dead.erase(job);
+  }
   void put_key(QueueNumber queue, std::string_view key, KeyEntry entry) override {
     keys[{queue, std::string(key)}] = entry;
+    corrupt_keys.erase({queue, std::string(key)});
   }
   void erase_key(QueueNumber queue, std::string_view key) override {
     keys.erase({queue, std::string(key)});
+    corrupt_keys.erase({queue, std::string(key)});
   }
   void put_queue(const QueueRecord& queue) override { queues[queue.number] = queue; }
   void erase_queue(const QueueRecord& queue) override {
