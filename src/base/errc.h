@@ -27,6 +27,8 @@ enum class Errc : std::uint8_t {
   ambiguous_id,
   queue_exists,
   lease_lost,
+  backup_running,       // one at a time
+  directory_not_empty,  // a backup goes into a directory of its own
   // Limits, one error each.
   body_too_large,
   payload_too_large,
@@ -45,7 +47,8 @@ enum class Errc : std::uint8_t {
   overloaded,
   shutting_down,
   // The server's own trouble.
-  unreachable,  // client side only: no answer from the server
+  unreachable,    // client side only: no answer from the server
+  backup_failed,  // the copy cannot be written; nothing else is the matter
   io,
   corrupt,
   internal,

@@ -217,4 +217,15 @@ std::string format_bytes(std::uint64_t bytes) {
   return fmt::format("{} {}", rounded, kNames[unit]);
 }
 
+std::string shell_quoted(std::string_view text) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-+").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, is_plain)) return std::string(text);
+  std::string quoted = "'";
+  for (const char c : text) c == '\'' ? quoted.append("'\\''") : quoted.append(1, c);
+  return quoted + "'";
+}
+
 }  // namespace reprise

@@ -30,4 +30,7 @@ std::optional<std::string> did_you_mean(std::string_view typed,
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 std::string format_bytes(std::uint64_t bytes);
 
+// One word for a shell: as it is, or in single quotes when it needs them.
+std::string shell_quoted(std::string_view text);
+
 }  // namespace reprise

@@ -154,5 +154,12 @@ TEST(FormatBytes, UsesTheLargestUnitBelowTheValue) {
   EXPECT_EQ(format_bytes(kMax), "16 EiB");
 }
 
+TEST(ShellQuoted, QuotesOnlyWhatNeedsIt) {
+  EXPECT_EQ(shell_quoted("/var/lib/reprise-1.0"), "/var/lib/reprise-1.0");
+  EXPECT_EQ(shell_quoted(""), "''");
+  EXPECT_EQ(shell_quoted("two words"), "'two words'");
+  EXPECT_EQ(shell_quoted("it's $HOME"), R"('it'\''s $HOME')");
+}
+
 }  // namespace
 }  // namespace reprise

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <algorithm>
+
 #include "storage/keys.h"
 #include "storage/records.h"
 
@@ -12,6 +14,10 @@ using storage::Keyspace;
 
 // What an entry costs beside the strings it holds: list and hash nodes, shared pointers.
 constexpr std::size_t kEntryOverhead = 320;
+
+constexpr std::uint32_t kWindowMax = 127;
+constexpr std::uint64_t kWindowShareOfCache = 8;
+constexpr std::size_t kReadPatternsMax = 10'000;
 
 std::size_t size_of(const RecordPtr& record) { return record ? record->byte_size() : 0; }
 
@@ -57,12 +63,65 @@ Result<RecordPtr> BatchLedger::record(JobKey job) {
     return *entry.record;
   }
   ++misses_;
+  if (const std::uint32_t window = window_for(job); window > 1) {
+    read_ahead(job, window);
+    Entry& filled = entry_of(job);
+    if (filled.record) {
+      RecordPtr record = *filled.record;
+      evict();
+      return record;
+    }
+  }
+  return load_record(job);
+}
+
+Result<RecordPtr> BatchLedger::load_record(JobKey job) {
+  Entry& entry = entry_of(job);
   auto loaded = load<JobRecord>(storage_, Keyspace::jobs, job, "record", storage::decode_job);
   if (!loaded) return loaded.error();
   entry.record = *loaded;
   recharge(entry);
   evict();
   return *loaded;
+}
+
+// Doubles its steps as long as the queue is read forwards, and falls back when it is not.
+std::uint32_t BatchLedger::window_for(JobKey job) {
+  if (read_patterns_.size() >= kReadPatternsMax) read_patterns_.clear();
+  ReadPattern& pattern = read_patterns_[job.queue];
+  pattern.window = job.seq > pattern.last ? std::min(2 * pattern.window + 1, kWindowMax) : 1;
+  pattern.last = job.seq;
+  return pattern.window;
+}
+
+// Brings this job and those behind it into the cache, with what is known of their states. What a
+// batch on its way has changed is in the cache already and stays as it is. What cannot be read is
+// left out: who asks for it hears why.
+void BatchLedger::read_ahead(JobKey job, std::uint32_t window) {
+  const auto snapshot = storage_.snapshot();
+  const std::string begin = storage::job_key(job);
+  const std::string end = storage::queue_end(job.queue);
+  const auto states = snapshot->cursor(Keyspace::states, begin, end);
+  const std::uint64_t bytes_max = cache_bytes_max_ / kWindowShareOfCache;
+  std::uint64_t bytes = 0;
+  const auto jobs = snapshot->cursor(Keyspace::jobs, begin, end);
+  for (; jobs->valid() && window > 0 && bytes < bytes_max; jobs->next(), --window) {
+    const auto key = storage::parse_job_key(jobs->key());
+    if (!key) return;
+    while (states->valid() && states->key() < jobs->key()) states->next();
+    const bool has_state = states->valid() && states->key() == jobs->key();
+    bytes += jobs->value().size();
+    if (const auto cached = by_job_.find(*key); cached != by_job_.end() && cached->second->record) {
+      continue;
+    }
+    auto record = storage::decode_job(jobs->value());
+    if (!record) continue;
+    Entry& entry = entry_of(*key);
+    entry.record = std::make_shared<const JobRecord>(*std::move(record));
+    if (!entry.state && !has_state && states->status()) entry.state = nullptr;
+    recharge(entry);
+    read_patterns_[job.queue].last = key->seq;
+  }
 }
 
 Result<StatePtr> BatchLedger::state(JobKey job) {

@@ -2,7 +2,7 @@
 // writes go to the cache and to the open batch.
 // Invariants: an entry changed by a batch that is not committed yet is never evicted, so reads
 // always see the engine's own changes; all else is evicted, longest unused first, beyond
-// `cache_bytes`.
+// `cache_bytes`. A queue whose jobs are claimed in order is read ahead.
 // Threads: the engine's only. Storage reads are safe beside the commit thread.
 #pragma once
 
@@ -71,6 +71,15 @@ class BatchLedger final : public Ledger {
     std::uint64_t changed_by = 0;
   };
 
+  // How a queue's records are being read: one after the other, or here and there.
+  struct ReadPattern {
+    Seq last{};                // read last
+    std::uint32_t window = 0;  // records to read at once
+  };
+
+  Result<RecordPtr> load_record(JobKey job);
+  std::uint32_t window_for(JobKey job);
+  void read_ahead(JobKey job, std::uint32_t window);
   Entry& entry_of(JobKey job);
   Entry& changed_entry(JobKey job);
   void recharge(Entry& entry);
@@ -86,6 +95,7 @@ class BatchLedger final : public Ledger {
   std::uint64_t cached_bytes_ = 0;
   std::uint64_t hits_ = 0;
   std::uint64_t misses_ = 0;
+  absl::flat_hash_map<QueueNumber, ReadPattern> read_patterns_;
 
   // Idempotency keys changed by batches that are not settled yet, by storage key.
   absl::flat_hash_map<std::string, PendingKey> pending_keys_;

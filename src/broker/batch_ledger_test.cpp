@@ -140,5 +140,79 @@ TEST_F(BatchLedgerTest, DamagedRecordIsCorruptAndItsBytesCanStillBeHad) {
   EXPECT_LE(fresh.stored_byte_size(kJob), bytes.size());
 }
 
+// --- Reading ahead.
+
+class BatchLedgerReadAhead : public BatchLedgerTest {
+ protected:
+  static constexpr Seq kJobs = 1000;
+  static JobKey job(Seq seq) { return {1, seq}; }
+
+  void SetUp() override {
+    for (Seq seq = 1; seq <= kJobs; ++seq) {
+      ledger.put_job(job(seq), record_of("payload " + std::to_string(seq)));
+    }
+    ledger.put_state(job(500), std::make_shared<JobState>(JobState{.attempts = 3}));
+    commit();
+  }
+  // One that has nothing in its cache yet.
+  BatchLedger cold{*storage, /*cache_bytes=*/1 << 20};
+};
+
+TEST_F(BatchLedgerReadAhead, AQueueThatIsReadInOrderIsReadInLargeSteps) {
+  for (Seq seq = 1; seq <= kJobs; ++seq) {
+    const auto record = cold.record(job(seq));
+    ASSERT_TRUE(record) << seq;
+    EXPECT_EQ((*record)->payload, "payload " + std::to_string(seq));
+    const auto state = cold.state(job(seq));
+    ASSERT_TRUE(state) << seq;
+    EXPECT_EQ(*state ? (*state)->attempts : 0, seq == 500 ? 3U : 0U) << seq;
+  }
+  EXPECT_LE(cold.misses(), 20U);
+}
+
+TEST_F(BatchLedgerReadAhead, AQueueThatIsReadBackwardsIsNot) {
+  for (Seq seq = kJobs; seq > kJobs - 100; --seq) ASSERT_TRUE(cold.record(job(seq)));
+  EXPECT_EQ(cold.misses(), 100U);
+}
+
+TEST_F(BatchLedgerReadAhead, LeavesChangesThatAreOnTheirWayAlone) {
+  cold.erase_job(job(20));
+  cold.put_state(job(21), std::make_shared<JobState>(JobState{.attempts = 9}));
+  const auto sealed = cold.seal();
+  cold.erase_job(job(22));
+  for (Seq seq = 1; seq <= 40; ++seq) {
+    const bool erased = seq == 20 || seq == 22;
+    EXPECT_EQ(*cold.record(job(seq)) == nullptr, erased) << seq;
+    const auto state = *cold.state(job(seq));
+    EXPECT_EQ(state ? state->attempts : 0, seq == 21 ? 9U : 0U) << seq;
+  }
+}
+
+TEST_F(BatchLedgerReadAhead, StopsAtTheQueuesEndAndLeavesOutWhatIsDamaged) {
+  storage::Batch batch;
+  std::string damaged = *storage->get(storage::Keyspace::jobs, storage::job_key(job(30))).value();
+  damaged.back() ^= 1;
+  batch.put(storage::Keyspace::jobs, storage::job_key(job(30)), damaged);
+  batch.put(storage::Keyspace::jobs, storage::job_key({2, kJobs + 1}),
+            storage::encode_job(*record_of("of another queue")));
+  ASSERT_TRUE(storage->commit(batch, storage::Durability::synced));
+  for (Seq seq = 1; seq <= kJobs; ++seq) {
+    const auto record = cold.record(job(seq));
+    ASSERT_EQ(record.has_value(), seq != 30) << seq;
+    if (!record) {
+      EXPECT_EQ(record.error().code, Errc::corrupt);
+    }
+  }
+  EXPECT_EQ(*cold.record(job(kJobs + 1)), nullptr);
+}
+
+TEST_F(BatchLedgerReadAhead, StaysWithinTheCache) {
+  BatchLedger small{*storage, /*cache_bytes=*/16 << 10};
+  for (Seq seq = 1; seq <= kJobs; ++seq) {
+    ASSERT_EQ((*small.record(job(seq)))->payload, "payload " + std::to_string(seq));
+    EXPECT_LE(small.cached_bytes(), 16U << 10);
+  }
+}
+
 }  // namespace
 }  // namespace reprise

@@ -40,10 +40,20 @@ std::string_view durability_mode_name(DurabilityMode mode);
 template <class T>
 using Done = absl::AnyInvocable<void(Result<T>)>;
 
+struct BackupCommand {
+  std::string directory;
+  std::string asked_by;  // the name of the token it came with, for the log; empty: none
+};
+struct BackupReply {
+  std::string directory;
+  std::uint64_t bytes = 0;
+  Duration took{};
+};
+
 struct BrokerOptions {
   DurabilityMode durability = DurabilityMode::sync;
   Duration sync_interval = std::chrono::milliseconds(50);
-  std::uint64_t cache_bytes = 32ULL << 20;
+  std::uint64_t cache_bytes = 16ULL << 20;
   std::uint64_t max_queued_commands = 20000;      // beyond: Errc::overloaded
   std::uint64_t max_queued_bytes = 128ULL << 20;  // payload bytes in commands not yet applied
   Limits limits;
@@ -52,6 +62,8 @@ struct BrokerOptions {
   std::uint64_t disk_reserve_bytes = 256ULL << 20;
   // Called once, from the commit thread, with the reason.
   std::function<void(const Error&)> on_fatal;
+  // Called for each backup that was tried, when it has ended.
+  std::function<void(const BackupCommand&, const Result<BackupReply>&)> on_backup;
 };
 
 class Broker {
@@ -83,6 +95,11 @@ class Broker {
   virtual void drop_job(QueueName queue, std::string id, Done<DroppedJob> done) = 0;
   virtual void show_job(QueueName queue, std::string id, Done<JobView> done) = 0;
   virtual void browse(BrowseQuery query, Done<BrowsePage> done) = 0;
+
+  // Copies everything that was acknowledged before the call to a directory that is not there yet.
+  // Runs beside everything else and may take long. Errc::backup_running: one at a time; the others
+  // are those of Storage::backup().
+  virtual void backup(BackupCommand command, Done<BackupReply> done) = 0;
 
   virtual EventHub& events() = 0;
   virtual BrokerMetrics metrics() const = 0;

@@ -277,6 +277,31 @@ TEST_F(BrokerTest, DeletingAQueueReclaimsItsSpace) {
   EXPECT_TRUE(eventually([&] { return storage.reclaims() == 4; }));
 }
 
+TEST_F(BrokerTest, OneBackupAtATimeAndEachIsTold) {
+  std::vector<std::pair<std::string, bool>> told;
+  options.on_backup = [&](const BackupCommand& command, const Result<BackupReply>& reply) {
+    told.emplace_back(command.directory, reply.has_value());
+  };
+  open();
+  storage.hold_backups();
+  auto first = start<BackupReply>([&](auto done) { broker->backup({"/a"}, std::move(done)); });
+  const auto second =
+      call<BackupReply>([&](auto done) { broker->backup({"/b"}, std::move(done)); });
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Errc::backup_running);
+  EXPECT_FALSE(is_ready(first));
+  storage.let_backups_go();
+  const auto reply = first.get();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->directory, "/a");
+  EXPECT_EQ(reply->bytes, 42U);
+  EXPECT_TRUE(call<BackupReply>([&](auto done) { broker->backup({"/b"}, std::move(done)); }));
+  EXPECT_EQ(told, (std::vector<std::pair<std::string, bool>>{{"/a", true}, {"/b", true}}));
+  broker->stop();
+  const auto late = call<BackupReply>([&](auto done) { broker->backup({"/c"}, std::move(done)); });
+  EXPECT_EQ(late.error().code, Errc::shutting_down);
+}
+
 TEST_F(BrokerTest, EventsArePublishedAfterTheCommit) {
   const auto subscription = broker->events().subscribe([] {});
   storage.hold();

@@ -3,25 +3,25 @@
 #include <absl/container/flat_hash_set.h>
 
 #include "storage/keys.h"
+#include "storage/live_jobs.h"
 #include "storage/records.h"
 
 namespace reprise {
 namespace {
 
 using storage::Keyspace;
-using Cursor = storage::Storage::Cursor;
 
-// Rebuilds an engine from one consistent view of storage: the server's state, then the queues, then
-// the jobs of all queues in key order, with their states walked alongside.
-class Recovery {
+// Rebuilds an engine from what is stored: the server's state, then the queues, then what scheduling
+// needs of their jobs.
+class Recovery : private storage::LiveJobVisitor {
  public:
   Recovery(const storage::Storage& storage, Engine& engine)
-      : snapshot_(storage.snapshot()), engine_(engine) {}
+      : storage_(storage), snapshot_(storage.snapshot()), engine_(engine) {}
 
   Status run() {
     REPRISE_TRY(restore_server());
     REPRISE_TRY(restore_queues());
-    return restore_jobs();
+    return storage_.visit_live_jobs(*this);
   }
 
  private:
@@ -55,54 +55,47 @@ class Recovery {
     return storage::decode_totals(**bytes);
   }
 
-  Status restore_jobs() {
-    const auto jobs = snapshot_->cursor(Keyspace::jobs, {}, {});
-    const auto states = snapshot_->cursor(Keyspace::states, {}, {});
-    for (; jobs->valid(); jobs->next()) {
-      if (states->valid() && states->key() < jobs->key()) {
-        return Error{Errc::corrupt, "a job state without its job: " + describe(states->key())};
-      }
-      const bool has_state = states->valid() && states->key() == jobs->key();
-      REPRISE_TRY(restore_job(*jobs, has_state ? states.get() : nullptr));
-      if (has_state) states->next();
-    }
-    REPRISE_TRY(jobs->status());
-    REPRISE_TRY(states->status());
-    if (states->valid()) {
-      return Error{Errc::corrupt, "a job state without its job: " + describe(states->key())};
-    }
+  // storage::LiveJobVisitor.
+  Status fresh(QueueNumber queue, Priority priority, std::span<const Seq> seqs) override {
+    REPRISE_TRY(require_queue(queue));
+    engine_.restore_fresh(queue, priority, seqs);
     return ok();
   }
-
-  Status restore_job(const Cursor& job, const Cursor* state) {
-    const auto key = storage::parse_job_key(job.key());
-    if (!key || !numbers_.contains(key->queue)) {
-      return Error{Errc::corrupt, "a job of no known queue: " + describe(job.key())};
+  Status other(const storage::LiveJob& job) override {
+    REPRISE_TRY(require_queue(job.key.queue));
+    Engine::StoredJob stored{.key = job.key,
+                             .priority = job.priority,
+                             .expires_at = job.expires_at,
+                             .state = job.state ? &*job.state : nullptr};
+    if (job.state && job.state->status == JobStatus::active) {
+      // A lease that ends gives its job's bytes back without reading it.
+      const auto size = byte_size_of(job.key);
+      if (!size) return size.error();
+      stored.byte_size = *size;
     }
-    const auto outline = storage::decode_job_outline(job.value());
-    if (!outline) return Error{outline.error().code, describe(job.key()) + outline.error().detail};
-    Engine::StoredJob stored{.key = *key,
-                             .priority = outline->priority,
-                             .expires_at = outline->expires_at,
-                             .byte_size = outline->byte_size};
-    if (state == nullptr) {
-      engine_.restore_job(stored);
-      return ok();
-    }
-    const auto decoded = storage::decode_state(state->value());
-    if (!decoded) return Error{decoded.error().code, describe(job.key()) + decoded.error().detail};
-    stored.state = &*decoded;
     engine_.restore_job(stored);
     return ok();
   }
 
-  static std::string describe(std::string_view key) {
-    const auto job = storage::parse_job_key(key);
-    if (!job) return "a key that is no job's: ";
-    return "job " + encode_job_id(job->seq) + " of queue number " + std::to_string(job->queue) +
-           ": ";
+  Status require_queue(QueueNumber queue) const {
+    if (numbers_.contains(queue)) return ok();
+    return Error{Errc::corrupt,
+                 "there are jobs of queue number " + std::to_string(queue) + ", which is unknown"};
   }
 
+  Result<std::uint64_t> byte_size_of(JobKey job) const {
+    const std::string key = storage::job_key(job);
+    const auto bytes = snapshot_->get(Keyspace::jobs, key);
+    if (!bytes) return bytes.error();
+    const auto outline = storage::decode_job_outline(bytes->value_or(std::string()));
+    if (!outline) {
+      return Error{outline.error().code,
+                   storage::describe_job(key) + ": " + outline.error().detail};
+    }
+    return outline->byte_size;
+  }
+
+  const storage::Storage& storage_;
   const std::unique_ptr<storage::Storage::Snapshot> snapshot_;
   Engine& engine_;
   absl::flat_hash_set<QueueNumber> numbers_;

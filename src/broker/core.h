@@ -34,7 +34,7 @@ class BrokerCore {
  public:
   struct Options {
     Limits limits;
-    std::uint64_t cache_bytes = 32ULL << 20;
+    std::uint64_t cache_bytes = 16ULL << 20;
   };
   // Rebuilds the engine from what is stored. Errc::corrupt names the record that cannot be trusted.
   static Result<std::unique_ptr<BrokerCore>> recover(const storage::Storage& storage,

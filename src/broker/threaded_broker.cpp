@@ -84,7 +84,7 @@ void ThreadedBroker::stop() {
   commit_.stop();
   reader_.stop();
   interrupted_ = true;
-  storage_.interrupt_reclaim();
+  storage_.interrupt_maintenance();
   maintenance_.stop();
 }
 
@@ -327,7 +327,7 @@ std::vector<ThreadedBroker::Queued> ThreadedBroker::wait_for_tasks() {
 void ThreadedBroker::apply(std::vector<Queued> tasks) {
   Engine& engine = core_->engine();
   const Timestamp now = last_now_ = std::max(last_now_, clock_.now());
-  engine.set_disk_low(disk_guard_.is_low());
+  engine.set_disk_low(disk_low());
   if (engine.next_wake() <= now && !open_batch_is_full()) engine.tick(now);
   for (Queued& queued : tasks) queued.task(now);
   open_commands_ += tasks.size();
@@ -422,6 +422,34 @@ void ThreadedBroker::sweep_keys() {
   if (!over.empty()) forget();
 }
 
+// What is acknowledged has been committed, and a backup has all that is committed: there is no need
+// to wait in the engine's line.
+void ThreadedBroker::backup(BackupCommand command, Done<BackupReply> done) {
+  if (backup_running_.exchange(true)) {
+    return done(Error{Errc::backup_running, "another backup is being written; try again later"});
+  }
+  auto shared_done = std::make_shared<Done<BackupReply>>(std::move(done));
+  const bool posted = maintenance_.post([this, shared_done, command = std::move(command)] {
+    const auto reply = write_backup(command);
+    backup_running_ = false;
+    if (options_.on_backup) options_.on_backup(command, reply);
+    (*shared_done)(reply);
+  });
+  if (posted) return;
+  backup_running_ = false;
+  (*shared_done)(Error{Errc::shutting_down, "the server is stopping"});
+}
+
+Result<BackupReply> ThreadedBroker::write_backup(const BackupCommand& command) {
+  const auto began = std::chrono::steady_clock::now();
+  const auto bytes = storage_.backup(command.directory);
+  if (!bytes) return bytes.error();
+  return BackupReply{
+      .directory = command.directory,
+      .bytes = *bytes,
+      .took = std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - began)};
+}
+
 BrokerMetrics ThreadedBroker::metrics() const {
   BrokerMetrics metrics;
   {
@@ -435,7 +463,7 @@ BrokerMetrics ThreadedBroker::metrics() const {
   metrics.storage_bytes = storage_.disk_bytes();
   metrics.events_published = events_.published();
   metrics.free_disk_bytes = disk_guard_.free_bytes();
-  metrics.disk_low = disk_guard_.is_low();
+  metrics.disk_low = disk_low();
   return metrics;
 }
 

@@ -4,7 +4,8 @@
 //   replies
 //                                        ▲                                        │
 //                                        └────────────── batch committed ─────────┘
-//   reader thread: browse, show, ids.   maintenance thread: disk space of deleted queues, old keys.
+//   reader thread: browse, show, ids.   maintenance thread: disk space of deleted queues, old keys,
+//                                       backups.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -51,10 +52,12 @@ class ThreadedBroker final : public Broker {
   void show_job(QueueName queue, std::string id, Done<JobView> done) override;
   void browse(BrowseQuery query, Done<BrowsePage> done) override;
 
+  void backup(BackupCommand command, Done<BackupReply> done) override;
+
   EventHub& events() override { return events_; }
   BrokerMetrics metrics() const override;
   const Limits& limits() const override { return options_.limits; }
-  bool disk_low() const override { return disk_guard_.is_low(); }
+  bool disk_low() const override { return disk_guard_.is_low() || storage_.out_of_space(); }
   Timestamp now() const override { return clock_.now(); }
   void stop() override;
 
@@ -95,6 +98,7 @@ class ThreadedBroker final : public Broker {
   void reclaim_later(QueueNumber queue);
   void sweep_keys_if_due(Timestamp now);
   void sweep_keys();
+  Result<BackupReply> write_backup(const BackupCommand& command);
 
   storage::Storage& storage_;
   const Clock& clock_;
@@ -103,6 +107,7 @@ class ThreadedBroker final : public Broker {
   DiskGuard disk_guard_;
   std::atomic<ClaimId> next_claim_{1};
   std::atomic<bool> interrupted_{false};
+  std::atomic<bool> backup_running_{false};
 
   // The engine thread's own.
   std::unique_ptr<BrokerCore> core_;

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "broker/broker.h"
 #include "daemon/banner.h"
 #include "daemon/logging.h"
@@ -24,9 +25,9 @@
 #include "reprise_version.h"
 #include "server/access_tokens.h"
 #include "server/http_server.h"
+#include "storage/durable/durable_storage.h"
 #include "storage/keys.h"
 #include "storage/records.h"
-#include "storage/rocksdb/rocksdb_storage.h"
 
 namespace reprise::daemon {
 namespace {
@@ -71,6 +72,20 @@ std::uint64_t count_jobs(Broker& broker) {
   _exit(kExitStorageFailed);
 }
 
+// Who made the server write where, for whoever asks later.
+void log_backup(const std::string& data, const BackupCommand& command,
+                const Result<BackupReply>& reply) {
+  const std::string asked_by =
+      command.asked_by.empty() ? std::string() : fmt::format(" for {}", command.asked_by);
+  if (reply) {
+    spdlog::info("backup of {} to {}{}: {} in {}", data, command.directory, asked_by,
+                 format_bytes(reply->bytes), humanize_duration(reply->took));
+  } else {
+    spdlog::warn("backup of {} to {}{} failed: {} ({})", data, command.directory, asked_by,
+                 reply.error().detail, errc_info(reply.error().code).wire_name);
+  }
+}
+
 class Daemon {
  public:
   Daemon(const LoadedSettings& loaded, std::string port_file)
@@ -94,7 +109,7 @@ class Daemon {
     raise_limits();
     if (const auto failed = read_tokens()) return failed;
     if (const Status opened = open_broker(); !opened) {
-      return cannot_start(kExitCannotStart, opened.error().detail);
+      return cannot_start(kExitCannotStart, with_advice(opened.error()));
     }
     const std::uint64_t jobs = count_jobs(*broker_);
     const auto recovery = std::chrono::duration_cast<Duration>(steady_clock::now() - began);
@@ -115,11 +130,11 @@ class Daemon {
   }
 
   Status open_broker() {
-    storage::RocksDbOptions storage_options = settings_.storage;
+    storage::DurableOptions storage_options = settings_.storage;
     // What a power cut left unfinished was cut off: nobody was promised it, but nobody should
     // wonder.
     storage_options.notice = [](std::string_view what) { spdlog::warn("{}", what); };
-    auto storage = storage::open_rocksdb_storage(storage_options);
+    auto storage = storage::open_durable_storage(storage_options);
     if (!storage) return storage.error();
     storage_ = std::move(*storage);
     const auto not_before = stored_clock(*storage_);
@@ -131,6 +146,10 @@ class Daemon {
       return free_disk_bytes(directory);
     };
     options.on_fatal = die_of_storage;
+    options.on_backup = [data = settings_.storage.directory](const BackupCommand& command,
+                                                             const Result<BackupReply>& reply) {
+      log_backup(data, command, reply);
+    };
     auto broker = Broker::open(*storage_, *clock_, random_, std::move(options));
     if (!broker) return broker.error();
     broker_ = std::move(*broker);
@@ -171,6 +190,17 @@ class Daemon {
                         fmt::format("{} (from {})", detail, loaded_.origins.at(name)));
   }
 
+  // Damage that says nothing about a way out yet.
+  std::string with_advice(const Error& error) const {
+    if (error.code != Errc::corrupt || error.detail.find("reprise salvage") != std::string::npos) {
+      return error.detail;
+    }
+    return fmt::format(
+        "{}; restore a backup, or copy what can be read with `reprise salvage "
+        "--data {} --to NEW`",
+        error.detail, shell_quoted(settings_.storage.directory));
+  }
+
   static int cannot_start(int exit_code, const std::string& reason) {
     spdlog::critical("cannot start: {}", reason);
     return exit_code;
@@ -200,6 +230,7 @@ class Daemon {
 
   void stop() {
     server_->begin_shutdown();
+    storage_->interrupt_maintenance();  // a backup under way is answered, not waited for
     server_->stop(settings_.shutdown_grace);
     broker_->stop();
     server_.reset();

@@ -17,7 +17,7 @@
 #include "base/time.h"
 #include "broker/broker.h"
 #include "server/http_server.h"
-#include "storage/rocksdb/rocksdb_storage.h"
+#include "storage/durable/durable_storage.h"
 
 namespace reprise::daemon {
 
@@ -29,7 +29,7 @@ enum class LogFormat : std::uint8_t { text, json };
 struct Settings {
   Settings();
 
-  storage::RocksDbOptions storage;
+  storage::DurableOptions storage;
   BrokerOptions broker;
   server::HttpServerOptions http;  // its tokens are read from token_file by the daemon
   std::string token_file;          // empty: no tokens

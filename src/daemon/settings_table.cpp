@@ -232,8 +232,11 @@ void add_storage_rows(std::vector<Setting>& rows) {
   rows.push_back(number<BytesText>({"block_cache_bytes", group, "Memory for RocksDB's blocks"},
                                    FIELD(storage.block_cache_bytes), 1 * kMiB, kTiB));
   rows.push_back(number<BytesText>(
-      {"write_buffer_bytes", group, "Memory for RocksDB's unwritten changes, per keyspace"},
-      FIELD(storage.write_buffer_bytes), 1 * kMiB, 4 * kGiB));
+      {"overlay_bytes", group, "Changes since the last checkpoint that make the next one start"},
+      FIELD(storage.overlay_bytes), 1 * kMiB, 4 * kGiB));
+  rows.push_back(number<BytesText>(
+      {"journal_bytes", group, "Size of the journal that makes a checkpoint start as well"},
+      FIELD(storage.journal_bytes), 1 * kMiB, 64 * kGiB));
 }
 
 void add_limit_rows(std::vector<Setting>& rows) {

@@ -85,12 +85,15 @@ std::optional<ClaimedJob> Engine::lease_job(QueueState& queue, JobKey key,
                                             Timestamp now) {
   const auto record = ledger_.record(key);
   const auto before = ledger_.state(key);
-  if (!record || !before || *record == nullptr) {
-    const Error missing{Errc::corrupt, "the job's record is missing"};
+  // What a restart took from the index is checked here, against the job itself.
+  const bool is_leased = before && *before && (*before)->status == JobStatus::active;
+  if (!record || !before || *record == nullptr || is_leased) {
+    const Error contradiction{Errc::corrupt, is_leased ? "the job is leased and waiting at once"
+                                                       : "the job's record is missing"};
     budget.spend(quarantine(queue, key,
                             !record   ? record.error()
                             : !before ? before.error()
-                                      : missing,
+                                      : contradiction,
                             now));
     return std::nullopt;
   }

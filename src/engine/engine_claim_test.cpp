@@ -355,8 +355,10 @@ TEST_F(EngineCorruption, ARecordThatFailsItsChecksumIsNeverDelivered) {
   EXPECT_THAT(names(claim(3)), ElementsAre("a", "c"));
   expect_buried_as_corrupt(bad);
   EXPECT_EQ(counts(), (Counts{.active = 2, .dead = 1}));
-  EXPECT_EQ(totals(),
-            (QueueTotals{.pushed = 3, .claimed = 2, .died = 1, .dead_now = 1, .live_bytes = 5}));
+  EXPECT_EQ(
+      totals(),
+      (QueueTotals{
+          .pushed = 3, .claimed = 2, .died = 1, .corrupt = 1, .dead_now = 1, .live_bytes = 5}));
   EXPECT_EQ(ledger_.dead_jobs.at(key_of(bad)).record->payload, "damaged bytes of bad")
       << "what is left is kept for whoever can read it";
   advance(1h);
@@ -377,6 +379,16 @@ TEST_F(EngineCorruption, AMissingRecordIsNeverDelivered) {
   const Seq bad = push("", {.priority = 1});
   push("b");
   ledger_.jobs.erase(key_of(bad));
+  EXPECT_THAT(claim_all(), ElementsAre("b"));
+  expect_buried_as_corrupt(bad);
+}
+
+// A restart believes the index; the claim does not.
+TEST_F(EngineCorruption, AJobThatSaysItIsLeasedIsNeverLeasedAgain) {
+  const Seq bad = push("bad");
+  push("b");
+  ledger_.states[key_of(bad)] =
+      std::make_shared<JobState>(JobState{.status = JobStatus::active, .attempts = 1});
   EXPECT_THAT(claim_all(), ElementsAre("b"));
   expect_buried_as_corrupt(bad);
 }

@@ -212,6 +212,7 @@ void Engine::bury(QueueState& queue, JobKey key, RecordPtr record, JobState stat
   ++queue.totals.died;
   ++queue.totals.dead_now;
   if (reason == DeathReason::expired) ++queue.totals.expired;
+  if (reason == DeathReason::corrupt) ++queue.totals.corrupt;
   touch(queue);
   emit(EventType::dead, queue, key.seq, now,
        {.attempts = state.attempts,

@@ -65,6 +65,7 @@ struct QueueTotals {
   std::uint64_t expired = 0;  // by ttl
   std::uint64_t died = 0;
   std::uint64_t dropped = 0;
+  std::uint64_t corrupt = 0;  // died because they could not be read
   // Dead jobs live on disk only, so their number is kept rather than counted at start.
   std::uint64_t dead_now = 0;
   // The bytes of all jobs that are not dead; kept, because counting them at start would take a look

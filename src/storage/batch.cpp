@@ -46,24 +46,35 @@ void Batch::clear() {
 }
 
 void Batch::visit(Visitor& visitor) const {
-  ByteReader in(bytes_);
-  for (std::size_t i = 0; i < count_; ++i) {
+  const bool whole = visit(bytes_, count_, visitor);
+  REPRISE_CHECK(whole);
+}
+
+bool Batch::visit(std::string_view bytes, std::size_t count, Visitor& visitor) {
+  ByteReader in(bytes);
+  for (std::size_t i = 0; i < count; ++i) {
     const auto tagged = in.fixed<std::uint8_t>();
     const auto keyspace = static_cast<Keyspace>(tagged & 0x0F);
-    const std::string_view key = in.bytes();
-    switch (static_cast<Kind>(tagged >> 4)) {
+    const auto kind = static_cast<Kind>(tagged >> 4);
+    if (static_cast<std::size_t>(keyspace) >= kAllKeyspaces.size()) return false;
+    const std::string_view first = in.bytes();
+    const std::string_view second = kind == Kind::erase ? std::string_view() : in.bytes();
+    if (in.failed()) return false;
+    switch (kind) {
       case Kind::put:
-        visitor.put(keyspace, key, in.bytes());
+        visitor.put(keyspace, first, second);
         break;
       case Kind::erase:
-        visitor.erase(keyspace, key);
+        visitor.erase(keyspace, first);
         break;
       case Kind::erase_range:
-        visitor.erase_range(keyspace, key, in.bytes());
+        visitor.erase_range(keyspace, first, second);
         break;
+      default:
+        return false;
     }
   }
-  REPRISE_CHECK(in.done());
+  return in.done();
 }
 
 }  // namespace reprise::storage

@@ -1,5 +1,5 @@
 // Batch: mutations that become visible and durable together or not at all, kept as one flat byte
-// string: the form in which a write-ahead journal wants it.
+// string: the form in which the journal wants it.
 // Order counts: a later mutation of the same key wins.
 #pragma once
 
@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
 #include "storage/keyspace.h"
 
 namespace reprise::storage {
@@ -35,6 +34,11 @@ class Batch {
     virtual void erase_range(Keyspace keyspace, std::string_view begin, std::string_view end) = 0;
   };
   void visit(Visitor& visitor) const;
+
+  // The mutations as bytes, which is how a journal keeps them, and back: false when they are not
+  // `count` whole mutations. What is visited then is of no use.
+  std::string_view bytes() const { return bytes_; }
+  [[nodiscard]] static bool visit(std::string_view bytes, std::size_t count, Visitor& visitor);
 
  private:
   std::string bytes_;

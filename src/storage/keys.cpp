@@ -55,6 +55,12 @@ std::string totals_key(QueueNumber queue) {
   return key;
 }
 
+std::optional<QueueNumber> parse_totals_key(std::string_view key) {
+  if (key.size() != kTotalsPrefix.size() + sizeof(QueueNumber)) return std::nullopt;
+  if (!key.starts_with(kTotalsPrefix)) return std::nullopt;
+  return read_big_endian<QueueNumber>(key.data() + kTotalsPrefix.size());
+}
+
 std::string queue_begin(QueueNumber queue) {
   std::string key;
   append_big_endian(key, queue);

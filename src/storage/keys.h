@@ -28,8 +28,10 @@ std::string queue_key(const QueueName& name);
 
 // meta.
 inline constexpr std::string_view kFormatKey = "format";
+inline constexpr std::string_view kCheckpointKey = "checkpoint";
 inline constexpr std::string_view kServerKey = "server";
 std::string totals_key(QueueNumber queue);  // "totals/" queue u32
+std::optional<QueueNumber> parse_totals_key(std::string_view key);
 
 // All keys of one queue in jobs, states, dead or keys are in [queue_begin, queue_end).
 std::string queue_begin(QueueNumber queue);

@@ -17,7 +17,8 @@ constexpr std::uint8_t kRecordVersion = 1;  // of every kind of record so far
 constexpr std::size_t kChecksumBytes = sizeof(std::uint32_t);
 constexpr std::size_t kFrameBytes = sizeof(kRecordVersion) + kChecksumBytes;
 // Of a job record: version, pushed_at, expires_at, priority, byte_size, payload_kind.
-constexpr std::size_t kJobOutlineBytes = 1 + 8 + 8 + 4 + 8 + 1;
+constexpr std::size_t kJobFixedBytes = 1 + 8 + 8 + 4 + 8 + 1;
+static_assert(kJobOutlineBytes == kJobFixedBytes + kChecksumBytes);
 
 Error corrupt(std::string_view kind, std::string_view problem) {
   std::string detail;
@@ -116,7 +117,7 @@ class RecordReader : public ByteReader {
 // Job.
 
 std::size_t encoded_size(const JobRecord& record) {
-  std::size_t size = kJobOutlineBytes + kChecksumBytes;
+  std::size_t size = kJobFixedBytes + kChecksumBytes;
   size += bytes_size(record.key.size()) + bytes_size(record.payload.size());
   size += varint_size(record.headers.size());
   for (const auto& [name, value] : record.headers) {
@@ -202,7 +203,7 @@ Result<JobRecord> decode_job(std::string_view bytes) {
 }
 
 Result<JobOutline> decode_job_outline(std::string_view bytes) {
-  if (bytes.size() < kJobOutlineBytes + kChecksumBytes) return corrupt("job", "it is too short");
+  if (bytes.size() < kJobOutlineBytes) return corrupt("job", "it is too short");
   ByteReader in(bytes);
   const auto version = in.fixed<std::uint8_t>();
   if (version != kRecordVersion) return unknown_version("job", version);
@@ -334,7 +335,7 @@ Result<QueueRecord> decode_queue(std::string_view bytes) {
 
 std::string encode_totals(const QueueTotals& totals) {
   constexpr std::size_t kVarint64BytesMax = 10;
-  RecordWriter out(kFrameBytes + 12 * kVarint64BytesMax);
+  RecordWriter out(kFrameBytes + 13 * kVarint64BytesMax);
   out.varint(totals.pushed);
   out.varint(totals.duplicates);
   out.varint(totals.claimed);
@@ -345,6 +346,7 @@ std::string encode_totals(const QueueTotals& totals) {
   out.varint(totals.expired);
   out.varint(totals.died);
   out.varint(totals.dropped);
+  out.varint(totals.corrupt);
   out.varint(totals.dead_now);
   out.varint(totals.live_bytes);
   return out.finish();
@@ -363,6 +365,7 @@ Result<QueueTotals> decode_totals(std::string_view bytes) {
                            .expired = in->varint(),
                            .died = in->varint(),
                            .dropped = in->varint(),
+                           .corrupt = in->varint(),
                            .dead_now = in->varint(),
                            .live_bytes = in->varint()};
   REPRISE_TRY(in->finish());
@@ -384,6 +387,25 @@ Result<ServerState> decode_server(std::string_view bytes) {
       .next_seq = in->fixed<Seq>(), .next_queue = in->fixed<QueueNumber>(), .clock = in->time()};
   REPRISE_TRY(in->finish());
   return server;
+}
+
+std::string encode_checkpoint(const CheckpointRecord& checkpoint) {
+  RecordWriter out(kFrameBytes + checkpoint.directory.size() + 8 + 8);
+  for (const char byte : checkpoint.directory) out.fixed(byte);
+  out.fixed(checkpoint.covered_batch);
+  out.fixed(checkpoint.seq_highest);
+  return out.finish();
+}
+
+Result<CheckpointRecord> decode_checkpoint(std::string_view bytes) {
+  auto in = RecordReader::open("checkpoint", bytes);
+  if (!in) return in.error();
+  CheckpointRecord checkpoint;
+  for (char& byte : checkpoint.directory) byte = in->fixed<char>();
+  checkpoint.covered_batch = in->fixed<std::uint64_t>();
+  checkpoint.seq_highest = in->fixed<Seq>();
+  REPRISE_TRY(in->finish());
+  return checkpoint;
 }
 
 std::string encode_format_version(std::uint32_t version) {

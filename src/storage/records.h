@@ -7,6 +7,7 @@
 // tests/compat, and write the new layout down in docs/format.md.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,7 @@
 namespace reprise::storage {
 
 // The format of a whole data directory. A build refuses a directory with a newer one.
-inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr std::uint32_t kFormatVersion = 2;
 
 std::string encode_job(const JobRecord& record);
 Result<JobRecord> decode_job(std::string_view bytes);
@@ -32,6 +33,8 @@ struct JobOutline {
   Priority priority{};
   std::uint64_t byte_size{};  // JobRecord::byte_size()
 };
+// How much of the record's front is enough.
+inline constexpr std::size_t kJobOutlineBytes = 34;
 Result<JobOutline> decode_job_outline(std::string_view bytes);
 
 std::string encode_state(const JobState& state);
@@ -51,6 +54,16 @@ Result<QueueTotals> decode_totals(std::string_view bytes);
 
 std::string encode_server(const ServerState& server);
 Result<ServerState> decode_server(std::string_view bytes);
+
+// How far the base has come: what the journal need not be asked for any more.
+struct CheckpointRecord {
+  std::array<char, 16> directory{};  // the id of the data directory
+  std::uint64_t covered_batch = 0;
+  Seq seq_highest = 0;  // of all jobs that ever reached the base
+  friend bool operator==(const CheckpointRecord&, const CheckpointRecord&) = default;
+};
+std::string encode_checkpoint(const CheckpointRecord& checkpoint);
+Result<CheckpointRecord> decode_checkpoint(std::string_view bytes);
 
 std::string encode_format_version(std::uint32_t version);
 Result<std::uint32_t> decode_format_version(std::string_view bytes);

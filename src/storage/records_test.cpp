@@ -102,6 +102,7 @@ QueueTotals example_totals() {
           .expired = 8,
           .died = 9,
           .dropped = 300,
+          .corrupt = 10,
           .dead_now = std::numeric_limits<std::uint64_t>::max(),
           .live_bytes = 1'000'000};
 }
@@ -294,9 +295,10 @@ TEST(GoldenBytes, Totals) {
             "01"                    // version
             "010203040506070809"    // pushed to died
             "ac02"                  // dropped
+            "0a"                    // corrupt
             "ffffffffffffffffff01"  // dead_now
             "c0843d"                // live_bytes
-            "bdf4568d");            // checksum
+            "7b5de320");            // checksum
 }
 
 TEST(GoldenBytes, Server) {
@@ -384,6 +386,7 @@ class RandomRecords {
             .expired = number(),
             .died = number(),
             .dropped = number(),
+            .corrupt = number(),
             .dead_now = number(),
             .live_bytes = number()};
   }

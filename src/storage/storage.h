@@ -21,6 +21,8 @@
 
 namespace reprise::storage {
 
+class LiveJobVisitor;  // live_jobs.h
+
 enum class Durability : std::uint8_t {
   buffered,  // survives the process, not the machine
   synced,    // survives a power cut: returns after fdatasync
@@ -68,16 +70,29 @@ class Storage {
   // Must not outlive the storage. Keeps what it shows from being reclaimed: hold it briefly.
   virtual std::unique_ptr<Snapshot> snapshot() const = 0;
 
+  // Every job that is not dead, as a restart wants to know it. Queue by queue; within a queue in no
+  // order. Errc::corrupt names a job that cannot be trusted.
+  virtual Status visit_live_jobs(LiveJobVisitor& visitor) const = 0;
+
+  // Writes a copy of all that is committed to a directory that is not there yet, or is empty; a
+  // server can be started on it. Returns the copy's bytes. May take long; safe beside everything
+  // else, and never the end of the storage: Errc::directory_not_empty, Errc::invalid_field (the
+  // directory is inside the storage's own), Errc::disk_full, Errc::shutting_down (interrupted),
+  // Errc::backup_failed. What was written of the copy is then gone again.
+  virtual Result<std::uint64_t> backup(const std::string& directory) = 0;
+
   // Gives the space of an erased range back to the file system, so that nothing of it is left on
   // disk. For a range that nobody writes to any more. May take long; safe beside everything else.
   virtual Status reclaim(Keyspace keyspace, std::string_view begin, std::string_view end) = 0;
-  // Makes a reclaim that runs end soon, undone, and later ones at once: for a stop that must not
-  // wait. Any thread.
-  virtual void interrupt_reclaim() = 0;
+  // Makes a reclaim or backup that runs end soon, undone, and later ones at once: for a stop that
+  // must not wait. Any thread.
+  virtual void interrupt_maintenance() = 0;
 
   // For metrics: "memory", "rocksdb".
   virtual std::string_view kind() const = 0;
   virtual std::uint64_t disk_bytes() const = 0;
+  // The disk has no room for more than what was set aside: commits still work, for a while.
+  virtual bool out_of_space() const = 0;
 };
 
 }  // namespace reprise::storage

@@ -17,7 +17,7 @@ from oracle import Oracle
 CYCLES = int(os.environ.get("CYCLES", "100"))
 LOAD_SECONDS = (0.05, 0.4)
 # Small buffers make checkpoints frequent, so that crashes fall into them too.
-SMALL_BUFFERS = ["--write-buffer-bytes", "1MiB", "--cache-bytes", "1MiB",
+SMALL_BUFFERS = ["--overlay-bytes", "1MiB", "--cache-bytes", "1MiB",
                  "--block-cache-bytes", "1MiB"]
 
 

@@ -125,7 +125,7 @@ def assert_consistent(queue):
 def test_after_a_storm_all_numbers_agree_and_survive_a_crash(start_server):
     seed = int(os.environ.get("REPRISE_SEED", secrets.randbelow(2**32)))
     print(f"REPRISE_SEED={seed}")
-    server = start_server("--write-buffer-bytes", "1MiB", "--cache-bytes", "1MiB")
+    server = start_server("--overlay-bytes", "1MiB", "--cache-bytes", "1MiB")
     guests = [in_background(Guest(server, f"{seed}-{number}").run) for number in range(CLIENTS)]
     for guest in guests:
         guest.result(SECONDS + 30)

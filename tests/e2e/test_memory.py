@@ -10,7 +10,7 @@ from raw_http import EventStream, RawConnection, message
 from waiting import eventually
 
 MIB = 1 << 20
-SMALL = ["--cache-bytes", "8MiB", "--block-cache-bytes", "8MiB", "--write-buffer-bytes", "4MiB"]
+SMALL = ["--cache-bytes", "8MiB", "--block-cache-bytes", "8MiB", "--overlay-bytes", "4MiB"]
 
 
 @pytest.fixture

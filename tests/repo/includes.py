@@ -18,6 +18,8 @@ ARROWS = {
 # Headers made by the build, and helpers that only tests may use.
 GENERATED = ("reprise_version.h", "embedded/")
 TEST_ONLY = ("support/",)
+# Of storage/: the journal uses RocksDB's file system, so that tests can put a faulty one in its place.
+ROCKSDB_FOLDERS = ("rocksdb", "journal", "durable")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 DEPS = re.compile(r"\bDEPS\b([a-z\s]*)")
@@ -48,8 +50,9 @@ def check_angled(path, src, name):
     if name.startswith(("boost/asio", "boost/beast")):
         if path.suffix != ".cpp" and not path.stem.endswith("_impl"):
             return f"<{name}> belongs in .cpp files and *_impl.h: it costs seconds per file"
-    if name.startswith("rocksdb/") and src / "storage" / "rocksdb" not in path.parents:
-        return f"<{name}> belongs in storage/rocksdb/"
+    if name.startswith("rocksdb/") and not any(src / "storage" / part in path.parents
+                                               for part in ROCKSDB_FOLDERS):
+        return f"<{name}> belongs in storage/rocksdb/, journal/ and durable/"
     return None
 
 

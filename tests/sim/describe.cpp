@@ -65,10 +65,10 @@ std::string describe(const QueueRecord& queue) {
 std::string describe(const QueueTotals& totals) {
   return fmt::format(
       "pushed {} duplicates {} claimed {} completed {} failed {} released {} lease_expired {} "
-      "expired {} died {} dropped {} dead_now {} live_bytes {}",
+      "expired {} died {} dropped {} corrupt {} dead_now {} live_bytes {}",
       totals.pushed, totals.duplicates, totals.claimed, totals.completed, totals.failed,
       totals.released, totals.lease_expired, totals.expired, totals.died, totals.dropped,
-      totals.dead_now, totals.live_bytes);
+      totals.corrupt, totals.dead_now, totals.live_bytes);
 }
 
 std::string describe(const QueueStats& stats) {

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "sim/violation.h"
+#include "storage/durable/durable_storage.h"
 #include "storage/memory/memory_storage.h"
-#include "storage/rocksdb/rocksdb_storage.h"
 #include "support/faulty_file_system.h"
 
 namespace reprise::sim {
@@ -24,10 +24,11 @@ class MemoryDisk final : public Disk {
       storage::make_crashable_memory_storage();
 };
 
-// RocksDB on a file system in memory that loses what was not synced.
-class RocksDbDisk final : public Disk {
+// The durable storage on a file system in memory that loses what was not synced. Small enough for
+// segments to be used again and for a checkpoint every few batches.
+class DurableDisk final : public Disk {
  public:
-  RocksDbDisk() { open(); }
+  DurableDisk() { open(); }
   storage::Storage& storage() override { return *storage_; }
   void kill() override {
     files_->fail_sync(0);  // a sync that was to fail and never came
@@ -42,18 +43,20 @@ class RocksDbDisk final : public Disk {
     open();
   }
   bool fail_next_sync() override {
-    files_->fail_sync(1);
+    files_->fail_sync(1, ".seg");
     return true;
   }
 
  private:
   void open() {
-    // Small buffers: they are made anew at each start. Large enough to write no table files in the
-    // background, so that a seed repeats exactly.
-    auto opened = storage::open_rocksdb_storage({.directory = "/data",
+    auto opened = storage::open_durable_storage({.directory = "/data",
                                                  .block_cache_bytes = 1U << 20,
-                                                 .write_buffer_bytes = 1U << 20,
-                                                 .env = env_.get()});
+                                                 .overlay_bytes = 8U << 10,
+                                                 .journal_bytes = 32U << 10,
+                                                 .segment_bytes_min = 2U << 10,
+                                                 .segment_bytes_max = 8U << 10,
+                                                 .env = env_.get(),
+                                                 .background = false});
     require(opened.has_value(), opened ? "" : "storage does not open: " + opened.error().detail);
     storage_ = *std::move(opened);
   }
@@ -69,7 +72,7 @@ class RocksDbDisk final : public Disk {
 
 std::unique_ptr<Disk> make_disk(DiskKind kind) {
   if (kind == DiskKind::memory) return std::make_unique<MemoryDisk>();
-  return std::make_unique<RocksDbDisk>();
+  return std::make_unique<DurableDisk>();
 }
 
 }  // namespace reprise::sim

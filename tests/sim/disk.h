@@ -22,7 +22,7 @@ class Disk {
   virtual bool fail_next_sync() = 0;
 };
 
-enum class DiskKind : std::uint8_t { memory, rocksdb };
+enum class DiskKind : std::uint8_t { memory, durable };
 
 std::unique_ptr<Disk> make_disk(DiskKind kind);
 

@@ -47,7 +47,7 @@ std::map<std::string, std::uint64_t> happened_on(DiskKind disk, std::uint64_t se
 }
 
 TEST(Simulation, MeetsDisksThatFail) {
-  auto happened = happened_on(DiskKind::rocksdb, 30);
+  auto happened = happened_on(DiskKind::durable, 30);
   for (const char* what : {"commit failed", "killed", "power cut", "unsynced commits lost"}) {
     EXPECT_GT(happened[what], 0U) << what;
   }
@@ -99,7 +99,7 @@ TEST(Simulation, MeetsWhatItIsMeantToMeet) {
 // Replaying a seed is only worth something if it replays.
 TEST(Simulation, ASeedRepeatsExactly) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    for (const DiskKind disk : {DiskKind::memory, DiskKind::rocksdb}) {
+    for (const DiskKind disk : {DiskKind::memory, DiskKind::durable}) {
       const auto first = simulate({.seed = seed, .disk = disk});
       const auto second = simulate({.seed = seed, .disk = disk});
       EXPECT_EQ(first.happened, second.happened) << seed;

@@ -75,8 +75,8 @@ INSTANTIATE_TEST_SUITE_P(Memory, SimulatedServer,
                                                                 20'000}),
                                           testing::Range<std::uint64_t>(0, kShards)),
                          shard_name);
-INSTANTIATE_TEST_SUITE_P(RocksDb, SimulatedServer,
-                         testing::Combine(testing::Values(Suite{"RocksDb", DiskKind::rocksdb, 600}),
+INSTANTIATE_TEST_SUITE_P(Durable, SimulatedServer,
+                         testing::Combine(testing::Values(Suite{"Durable", DiskKind::durable, 600}),
                                           testing::Range<std::uint64_t>(0, kShards)),
                          shard_name);
 

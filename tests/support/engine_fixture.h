@@ -29,7 +29,8 @@ inline void PrintTo(const QueueTotals& totals, std::ostream* out) {
        << totals.claimed << " completed " << totals.completed << " failed " << totals.failed
        << " released " << totals.released << " lease_expired " << totals.lease_expired
        << " expired " << totals.expired << " died " << totals.died << " dropped " << totals.dropped
-       << " dead_now " << totals.dead_now << " live_bytes " << totals.live_bytes;
+       << " corrupt " << totals.corrupt << " dead_now " << totals.dead_now << " live_bytes "
+       << totals.live_bytes;
 }
 inline void PrintTo(JobStatus status, std::ostream* out) { *out << status_name(status); }
 inline void PrintTo(DeathReason reason, std::ostream* out) { *out << death_reason_name(reason); }

@@ -63,6 +63,7 @@ class FakeBroker final : public Broker {
   Result<ClaimReply> claim_reply = ClaimReply{};  // of claims that do not wait
   Result<JobView> view = Error{Errc::job_not_found, "no such job"};
   Result<BrowsePage> page = BrowsePage{};
+  Result<BackupReply> backup_reply = BackupReply{};
   Result<QueueStats> stats = stats_of({"default", "orders"});
   std::vector<QueueStats> queues;
   bool created = true;
@@ -86,6 +87,7 @@ class FakeBroker final : public Broker {
     std::vector<std::string> listed;
     std::vector<std::string> ids;  // of show_job and drop_job
     std::vector<BrowseQuery> browses;
+    std::vector<BackupCommand> backups;
   };
 
   // Waits until `condition`, a function of Asked, holds. False after ten seconds.
@@ -220,6 +222,12 @@ class FakeBroker final : public Broker {
     const std::lock_guard lock(mutex_);
     note(asked_.browses, std::move(query));
     finish(std::move(done), page);
+  }
+
+  void backup(BackupCommand command, Done<BackupReply> done) override {
+    const std::lock_guard lock(mutex_);
+    note(asked_.backups, std::move(command));
+    finish(std::move(done), backup_reply);
   }
 
   EventHub& events() override { return hub_; }

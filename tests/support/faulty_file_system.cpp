@@ -189,6 +189,7 @@ void FaultyFileSystem::crash(Loss loss, std::uint64_t seed) {
   crash_at_ = 0;
   sync_fault_ = {};
   write_fault_ = {};
+  full_for_.reset();
 }
 
 void FaultyFileSystem::restart() {
@@ -215,6 +216,17 @@ void FaultyFileSystem::fail_sync(std::uint64_t nth, std::string suffix) {
 void FaultyFileSystem::fail_write(std::uint64_t nth, std::string suffix) {
   const std::scoped_lock lock(mutex_);
   write_fault_ = {.countdown = nth, .suffix = std::move(suffix)};
+  write_failed_ = false;
+}
+
+bool FaultyFileSystem::write_failed() const {
+  const std::scoped_lock lock(mutex_);
+  return write_failed_;
+}
+
+void FaultyFileSystem::fill_disk(std::optional<std::string> suffix) {
+  const std::scoped_lock lock(mutex_);
+  full_for_ = std::move(suffix);
 }
 
 std::uint64_t FaultyFileSystem::syncs(const std::string& suffix) const {
@@ -243,8 +255,10 @@ IOStatus FaultyFileSystem::check_power() const {
 
 IOStatus FaultyFileSystem::begin_write(const File& file) {
   if (auto status = begin(file, WhenCut::make); !status.ok()) return status;
-  return write_fault_.hits(file.path) ? IOStatus::NoSpace("disk full, as told", file.path)
-                                      : IOStatus::OK();
+  const bool hit = write_fault_.hits(file.path);
+  write_failed_ |= hit;
+  if (!hit && !(full_for_ && file.path.ends_with(*full_for_))) return IOStatus::OK();
+  return IOStatus::NoSpace("disk full, as told", file.path);
 }
 
 IOStatus FaultyFileSystem::sync_file(File& file) {

@@ -3,7 +3,7 @@
 // how much of it a disk would have kept.
 //
 //   auto files = std::make_shared<FaultyFileSystem>(base);
-//   auto env = make_env(files);   // RocksDbOptions::env
+//   auto env = make_env(files);   // DurableOptions::env
 //   ... commit ...
 //   files->crash();       // from here on every change fails
 //   storage.reset();      // as the process dies
@@ -31,6 +31,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,11 @@ class FaultyFileSystem final : public rocksdb::FileSystemWrapper {
   void fail_sync(std::uint64_t nth, std::string suffix = ".log");
   // The same for a write, which finds the disk full.
   void fail_write(std::uint64_t nth, std::string suffix = ".log");
+  // Whether that has happened, since it was asked for.
+  bool write_failed() const;
+  // From here on every write to a file whose name ends in `suffix` finds the disk full, until told
+  // otherwise (nullopt).
+  void fill_disk(std::optional<std::string> suffix);
 
   // Syncs so far of files whose name ends in `suffix`.
   std::uint64_t syncs(const std::string& suffix = ".log") const;
@@ -179,6 +185,8 @@ class FaultyFileSystem final : public rocksdb::FileSystemWrapper {
   std::map<std::string, std::uint64_t> sync_counts_;
   Fault sync_fault_;
   Fault write_fault_;
+  bool write_failed_ = false;
+  std::optional<std::string> full_for_;
 };
 
 // An Env on these files in which nobody sleeps: RocksDB waits a second after each failed write.

@@ -23,6 +23,8 @@ class GatedStorage final : public storage::Storage {
   int commits() const { return read(commits_); }
   int syncs() const { return read(syncs_); }
   int reclaims() const { return read(reclaims_); }
+  void hold_backups() { set(&GatedStorage::backups_held_, true); }
+  void let_backups_go() { set(&GatedStorage::backups_held_, false); }
   // Blocks until a commit waits at the gate.
   void wait_for_commit_at_gate() {
     std::unique_lock lock(mutex_);
@@ -64,7 +66,17 @@ class GatedStorage final : public storage::Storage {
     ++reclaims_;
     return ok();
   }
-  void interrupt_reclaim() override {}
+  void interrupt_maintenance() override {}
+  Status visit_live_jobs(storage::LiveJobVisitor& visitor) const override {
+    return inner_->visit_live_jobs(visitor);
+  }
+  // Of nothing, and always 42 bytes.
+  Result<std::uint64_t> backup(const std::string&) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !backups_held_; });
+    return std::uint64_t{42};
+  }
+  bool out_of_space() const override { return false; }
   std::string_view kind() const override { return "gated"; }
   std::uint64_t disk_bytes() const override { return 0; }
 
@@ -85,6 +97,7 @@ class GatedStorage final : public storage::Storage {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool held_ = false;
+  bool backups_held_ = false;
   bool failing_commits_ = false;
   bool failing_syncs_ = false;
   int waiting_ = 0;

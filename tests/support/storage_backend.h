@@ -28,7 +28,7 @@ struct StorageBackendKind {
   }
 };
 
-// Memory, RocksDB in a directory, and RocksDB on a file system in memory.
+// Memory, and the durable one: as it is, and with checkpoints at every turn.
 std::vector<StorageBackendKind> all_storage_backends();
 
 }  // namespace reprise::test

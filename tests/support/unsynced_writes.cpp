@@ -18,6 +18,18 @@ std::uint64_t next_boundary(std::uint64_t offset, std::uint64_t unit) {
 
 }  // namespace
 
+std::string loss_name(Loss loss) {
+  switch (loss) {
+    case Loss::all:
+      return "All";
+    case Loss::tail:
+      return "Tail";
+    case Loss::pages:
+      return "Pages";
+  }
+  return "Unknown";
+}
+
 void UnsyncedWrites::grew(std::uint64_t from, std::uint64_t to, Cut cut) {
   if (from == to) return;
   if (cut == Cut::anywhere && !changes_.empty()) {  // an append to an append

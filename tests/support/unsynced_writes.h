@@ -19,6 +19,8 @@ enum class Loss : std::uint8_t {
   pages,  // the same or not, and of what is left any page is as it was before, or zeros
 };
 
+std::string loss_name(Loss loss);  // "All", for the name of a test
+
 class UnsyncedWrites {
  public:
   // Appended bytes may be cut at any of them; those written in place, or by a growing truncate,

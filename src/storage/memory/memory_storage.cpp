@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "storage/live_jobs.h"
+
 namespace reprise::storage {
 namespace {
 
@@ -106,10 +108,18 @@ class MemoryStorage final : public CrashableStorage, private Batch::Visitor {
     return std::make_unique<MemorySnapshot>(maps_, mutex_);
   }
 
+  Status visit_live_jobs(LiveJobVisitor& visitor) const override {
+    return scan_live_jobs(*snapshot(), visitor);
+  }
+  Result<std::uint64_t> backup(const std::string&) override {
+    return Error{Errc::backup_failed, "what is kept in memory only has no backup"};
+  }
+
   Status reclaim(Keyspace, std::string_view, std::string_view) override { return ok(); }
-  void interrupt_reclaim() override {}
+  void interrupt_maintenance() override {}
   std::string_view kind() const override { return "memory"; }
   std::uint64_t disk_bytes() const override { return 0; }
+  bool out_of_space() const override { return false; }
 
   void crash() override {
     const std::scoped_lock lock(mutex_);

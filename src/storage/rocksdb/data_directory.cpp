@@ -30,13 +30,6 @@ Error cannot_create(const std::string& path, const std::error_code& why) {
   return Error{Errc::io, "cannot create data directory " + path + ": " + why.message()};
 }
 
-Status sync_directory(FileSystem& files, const std::string& path) {
-  std::unique_ptr<::rocksdb::FSDirectory> directory;
-  auto status = files.NewDirectory(path, IOOptions(), &directory, nullptr);
-  if (status.ok()) status = directory->Fsync(IOOptions(), nullptr);
-  return to_status(status, path);
-}
-
 // With its parents. Each name is durable before the next directory is made in it.
 Status create_on_disk(FileSystem& files, const std::string& path, mode_t mode) {
   std::error_code why;
@@ -63,7 +56,8 @@ bool holds(const std::vector<std::string>& names, std::string_view name) {
 
 // lost+found: the directory may be the root of a file system of its own.
 bool may_be_ours(const std::string& name) {
-  return name == kLockFileName || name == kDatabaseDirectoryName || name == "lost+found";
+  return name == kLockFileName || name == kDatabaseDirectoryName || name == kJournalDirectoryName ||
+         name == kCheckpointDirectoryName || name == "lost+found";
 }
 
 bool holds_data(const std::string& name) {
@@ -79,7 +73,10 @@ Result<DataDirectory> prepare_data_directory(FileSystem& files, const std::strin
   } else {
     REPRISE_TRY(to_status(files.CreateDirIfMissing(path, IOOptions(), nullptr), path));
   }
-  DataDirectory result{.path = path, .database = path + "/" + kDatabaseDirectoryName};
+  DataDirectory result{.path = path,
+                       .database = path + "/" + kDatabaseDirectoryName,
+                       .journal = path + "/" + kJournalDirectoryName,
+                       .checkpoint = path + "/" + kCheckpointDirectoryName};
   const auto in_database = list(files, result.database);
   if (!in_database) return in_database.error();
   if (holds(*in_database, "CURRENT")) return result;
@@ -87,9 +84,10 @@ Result<DataDirectory> prepare_data_directory(FileSystem& files, const std::strin
   // RocksDB would start afresh here and delete the files that it does not know.
   const auto data = std::ranges::find_if(*in_database, holds_data);
   if (data != in_database->end()) {
-    return Error{Errc::corrupt, "data directory " + path + " is damaged: " + result.database +
-                                    "/CURRENT is missing beside " + *data +
-                                    "; restore the directory from a backup"};
+    return Error{Errc::corrupt,
+                 "data directory " + path + " is damaged: " + result.database +
+                     "/CURRENT is missing beside " + *data +
+                     "; restore a backup, or copy what can be read with `reprise salvage`"};
   }
   const auto beside = list(files, path);
   if (!beside) return beside.error();
@@ -110,15 +108,25 @@ Status sync_new_directory(FileSystem& files, const DataDirectory& directory) {
   return sync_directory(files, directory.path);
 }
 
-std::uint64_t database_bytes(FileSystem& files, const DataDirectory& directory) {
-  std::vector<::rocksdb::Env::FileAttributes> attributes;
-  if (!files.GetChildrenFileAttributes(directory.database, IOOptions(), &attributes, nullptr)
-           .ok()) {
-    return 0;
+Status sync_directory(FileSystem& files, const std::string& path) {
+  std::unique_ptr<::rocksdb::FSDirectory> directory;
+  auto status = files.NewDirectory(path, IOOptions(), &directory, nullptr);
+  if (status.ok()) status = directory->Fsync(IOOptions(), nullptr);
+  return to_status(status, path);
+}
+
+Status make_directory(FileSystem& files, const std::string& path) {
+  return to_status(files.CreateDirIfMissing(path, IOOptions(), nullptr), path);
+}
+
+Status delete_files_in(FileSystem& files, const std::string& path) {
+  const auto names = list(files, path);
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
+    const std::string file = path + "/" + name;
+    REPRISE_TRY(to_status(files.DeleteFile(file, IOOptions(), nullptr), file));
   }
-  std::uint64_t total = 0;
-  for (const auto& file : attributes) total += file.size_bytes;
-  return total;
+  return ok();
 }
 
 }  // namespace reprise::storage

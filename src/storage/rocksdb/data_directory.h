@@ -1,4 +1,5 @@
-// The data directory around RocksDB's own: `<directory>/db` is RocksDB's, `<directory>/LOCK` ours.
+// The data directory: `db` is RocksDB's, `journal` holds the journal's segments, `checkpoint` table
+// files on their way into the database, `LOCK` names the process that owns it all.
 #pragma once
 
 #include <rocksdb/file_system.h>
@@ -10,11 +11,15 @@
 namespace reprise::storage {
 
 inline constexpr char kDatabaseDirectoryName[] = "db";
+inline constexpr char kJournalDirectoryName[] = "journal";
+inline constexpr char kCheckpointDirectoryName[] = "checkpoint";
 
 struct DataDirectory {
   std::string path;
-  std::string database;  // path + "/db"
-  bool is_new = false;   // no database in it yet
+  std::string database;    // path + "/db"
+  std::string journal;     // path + "/journal"
+  std::string checkpoint;  // path + "/checkpoint"
+  bool is_new = false;     // no database in it yet
 };
 
 // Makes the directory when it is not there (its parents too, itself with mode 0700 on a real file
@@ -27,7 +32,11 @@ Result<DataDirectory> prepare_data_directory(::rocksdb::FileSystem& files, const
 // could take the whole directory away with everything in it that was synced.
 Status sync_new_directory(::rocksdb::FileSystem& files, const DataDirectory& directory);
 
-// Bytes of all files in the database.
-std::uint64_t database_bytes(::rocksdb::FileSystem& files, const DataDirectory& directory);
+// Makes the names in a directory durable.
+Status sync_directory(::rocksdb::FileSystem& files, const std::string& path);
+
+// Makes a directory inside it, if it is not there.
+Status make_directory(::rocksdb::FileSystem& files, const std::string& path);
+Status delete_files_in(::rocksdb::FileSystem& files, const std::string& path);
 
 }  // namespace reprise::storage

@@ -1,14 +1,11 @@
 #include "storage/rocksdb/database.h"
 
-#include <rocksdb/listener.h>
+#include <rocksdb/sst_file_reader.h>
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "storage/keys.h"
-#include "storage/records.h"
-#include "storage/rocksdb/log_tail.h"
 #include "storage/rocksdb/status.h"
 #include "storage/rocksdb/tuning.h"
 
@@ -18,8 +15,9 @@ namespace {
 using ::rocksdb::ColumnFamilyDescriptor;
 using ::rocksdb::kDefaultColumnFamilyName;
 
-// The default column family first, then the keyspaces in order.
-std::vector<ColumnFamilyDescriptor> family_descriptors(const RocksDbOptions& options) {
+// The default column family first, then the keyspaces in order, the index last: where that is, all
+// are.
+std::vector<ColumnFamilyDescriptor> family_descriptors(const DatabaseOptions& options) {
   const auto cache = make_block_cache(options);
   std::vector<ColumnFamilyDescriptor> families;
   families.emplace_back(kDefaultColumnFamilyName, keyspace_options(options, Keyspace::meta, cache));
@@ -27,166 +25,182 @@ std::vector<ColumnFamilyDescriptor> family_descriptors(const RocksDbOptions& opt
     families.emplace_back(std::string(keyspace_name(keyspace)),
                           keyspace_options(options, keyspace, cache));
   }
+  families.emplace_back(kIndexFamilyName, index_options(options, cache));
   return families;
 }
 
 bool is_known_family(const std::string& name) {
-  return name == kDefaultColumnFamilyName ||
+  return name == kDefaultColumnFamilyName || name == kIndexFamilyName ||
          std::ranges::find(kAllKeyspaces, name, keyspace_name) != kAllKeyspaces.end();
 }
 
-// nullopt: none is stored.
-Result<std::optional<std::uint32_t>> read_format(::rocksdb::DB& db,
-                                                 ::rocksdb::ColumnFamilyHandle* meta,
-                                                 const std::string& directory) {
-  std::string stored;
-  const auto status = db.Get(::rocksdb::ReadOptions(), meta, std::string(kFormatKey), &stored);
-  if (status.IsNotFound()) return std::optional<std::uint32_t>();
-  if (!status.ok()) return to_error(status, directory);
-  const auto version = decode_format_version(stored);
-  if (!version) return version.error();
-  return std::optional(*version);
+// A file that should be there and is not is damage too.
+Error opening_error(const ::rocksdb::Status& status, const std::string& directory) {
+  Error error = to_error(status, directory);
+  if (status.IsPathNotFound()) {
+    error = {Errc::corrupt, directory + " is damaged: " + status.ToString()};
+  }
+  return error;
 }
 
-Error newer_format(const std::string& directory, std::uint32_t found) {
-  return Error{Errc::io, "data directory " + directory + " has format " + std::to_string(found) +
-                             ", this reprise reads up to format " + std::to_string(kFormatVersion) +
-                             "; run the newer reprise that wrote it, or choose another --data "
-                             "directory"};
+// nullopt: there is none.
+Result<std::optional<std::string>> read_meta(::rocksdb::DB& db, ::rocksdb::ColumnFamilyHandle* meta,
+                                             std::string_view key, const std::string& directory) {
+  std::string value;
+  const auto status =
+      db.Get(::rocksdb::ReadOptions(), meta, ::rocksdb::Slice(key.data(), key.size()), &value);
+  if (status.IsNotFound()) return std::optional<std::string>();
+  if (!status.ok()) return to_error(status, directory);
+  return std::optional(std::move(value));
+}
+
+Status check_version(const std::string& directory, std::uint32_t found) {
+  if (found == kFormatVersion) return ok();
+  const std::string has = "data directory " + directory + " has format " + std::to_string(found) +
+                          ", this reprise reads format " + std::to_string(kFormatVersion);
+  if (found > kFormatVersion) {
+    return Error{Errc::io, has +
+                               "; run the newer reprise that wrote it, or choose another --data "
+                               "directory"};
+  }
+  return Error{Errc::io, has +
+                             "; empty its queues with the older reprise that wrote it, or choose "
+                             "another --data directory"};
+}
+
+// nullopt: there is none, because the making of the database was interrupted.
+Result<std::optional<CheckpointRecord>> read_checkpoint(::rocksdb::DB& db,
+                                                        ::rocksdb::ColumnFamilyHandle* meta,
+                                                        const std::string& directory) {
+  const auto format = read_meta(db, meta, kFormatKey, directory);
+  if (!format) return format.error();
+  if (*format) {
+    const auto version = decode_format_version(**format);
+    if (!version) return version.error();
+    REPRISE_TRY(check_version(directory, *version));
+  }
+  const auto bytes = read_meta(db, meta, kCheckpointKey, directory);
+  if (!bytes) return bytes.error();
+  if (!*format || !*bytes) return std::optional<CheckpointRecord>();
+  const auto record = decode_checkpoint(**bytes);
+  if (!record) return record.error();
+  return std::optional(*record);
 }
 
 }  // namespace
 
-// Commits must reach the disk in their order, the buffered ones too. Within a journal file recovery
-// sees to that. Across two files only this does: RocksDB begins a journal file together with a
-// memtable, says so before it uses either, and the old file is synced then.
-class Database::JournalSyncer final : public ::rocksdb::EventListener {
- public:
-  JournalSyncer(std::shared_ptr<::rocksdb::FileSystem> files, DataDirectory directory)
-      : files_(std::move(files)), directory_(std::move(directory)) {}
-
-  void OnMemTableSealed(const ::rocksdb::MemTableInfo&) override {
-    const auto synced = sync_last_journal_file(*files_, directory_);
-    if (synced) return;
-    const std::scoped_lock lock(mutex_);
-    failure_ = synced.error();
-  }
-  std::optional<Error> failure() const {
-    const std::scoped_lock lock(mutex_);
-    return failure_;
-  }
-
- private:
-  const std::shared_ptr<::rocksdb::FileSystem> files_;
-  const DataDirectory directory_;
-  mutable std::mutex mutex_;  // guards failure_
-  std::optional<Error> failure_;
-};
-
-Result<std::unique_ptr<Database>> Database::open(const RocksDbOptions& options) {
-  std::unique_ptr<Database> database(new Database());
-  auto* env = options.env == nullptr ? ::rocksdb::Env::Default() : options.env;
-  database->files_ = env->GetFileSystem();
-  const bool on_real_disk = options.env == nullptr;
-  auto directory = prepare_data_directory(*database->files_, options.directory, on_real_disk);
-  if (!directory) return directory.error();
-  database->directory_ = *std::move(directory);
-  if (on_real_disk) {
-    auto lock = DirectoryLock::acquire(options.directory);
-    if (!lock) return lock.error();
-    database->lock_.emplace(*std::move(lock));
-  }
-  if (!database->directory_.is_new) {
-    REPRISE_TRY(database->mend_tails(options));
-    REPRISE_TRY(database->refuse_unknown_families(options));
-  }
-  REPRISE_TRY(database->open_families(options));
-  REPRISE_TRY(database->check_format());
-  if (database->directory_.is_new) {
-    REPRISE_TRY(sync_new_directory(*database->files_, database->directory_));
-  }
-  return database;
-}
-
-Status Database::mend_tails(const RocksDbOptions& options) {
-  const auto cut = mend_log_tails(*files_, directory_);
-  if (!cut) return cut.error();
-  for (const TornTail& tail : *cut) {
-    if (!options.notice) continue;
-    options.notice(tail.file + ": cut off an unfinished write after byte " +
-                   std::to_string(tail.kept_bytes) + ", left by a crash or a power cut");
-  }
-  return ok();
-}
-
-// A newer format may have keyspaces of its own, which RocksDB would answer with an obscure error.
-Status Database::refuse_unknown_families(const RocksDbOptions& options) {
+Result<std::optional<CheckpointRecord>> Database::inspect(const DatabaseOptions& options) {
   const auto db_options = database_options(options);
   std::vector<std::string> names;
-  auto status = ::rocksdb::DB::ListColumnFamilies(db_options, directory_.database, &names);
-  if (!status.ok()) return to_error(status, directory_.path);
+  auto status = ::rocksdb::DB::ListColumnFamilies(db_options, options.directory, &names);
+  if (!status.ok()) return opening_error(status, options.directory);
+  std::optional<CheckpointRecord> checkpoint;
+  if (std::ranges::find(names, keyspace_name(Keyspace::meta)) != names.end()) {
+    const auto all = family_descriptors(options);
+    const std::vector default_and_meta(all.begin(), all.begin() + 2);
+    std::vector<::rocksdb::ColumnFamilyHandle*> handles;
+    ::rocksdb::DB* opened = nullptr;
+    status = ::rocksdb::DB::OpenForReadOnly(db_options, options.directory, default_and_meta,
+                                            &handles, &opened);
+    if (!status.ok()) return opening_error(status, options.directory);
+    const std::unique_ptr<::rocksdb::DB> db(opened);
+    const auto found = read_checkpoint(*db, handles.back(), options.directory);
+    for (auto* handle : handles) db->DestroyColumnFamilyHandle(handle);
+    if (!found) return found.error();
+    checkpoint = *found;
+  }
+  // Another format may have other keyspaces, which RocksDB would answer with an obscure error.
   const auto unknown = std::ranges::find_if_not(names, is_known_family);
-  if (unknown == names.end()) return ok();
-
-  const auto all = family_descriptors(options);
-  const std::vector default_and_meta(all.begin(), all.begin() + 2);
-  std::vector<::rocksdb::ColumnFamilyHandle*> handles;
-  ::rocksdb::DB* opened = nullptr;
-  status = ::rocksdb::DB::OpenForReadOnly(db_options, directory_.database, default_and_meta,
-                                          &handles, &opened);
-  if (!status.ok()) return to_error(status, directory_.path);
-  const std::unique_ptr<::rocksdb::DB> db(opened);
-  const auto version = read_format(*db, handles.back(), directory_.path);
-  for (auto* handle : handles) db->DestroyColumnFamilyHandle(handle);
-  if (!version) return version.error();
-  if (version->value_or(0) > kFormatVersion) return newer_format(directory_.path, **version);
-  return Error{Errc::corrupt, "data directory " + directory_.path + " is damaged: keyspace " +
+  if (unknown == names.end()) return checkpoint;
+  return Error{Errc::corrupt, "data directory " + options.directory + " is damaged: keyspace " +
                                   *unknown + " is not of its format"};
 }
 
-Status Database::open_families(const RocksDbOptions& options) {
-  auto db_options = database_options(options);
-  db_options.create_if_missing = directory_.is_new;
-  journal_syncer_ = std::make_shared<JournalSyncer>(files_, directory_);
-  db_options.listeners.push_back(journal_syncer_);
+Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options) {
+  std::unique_ptr<Database> database(new Database(options));
+  auto* env = options.env == nullptr ? ::rocksdb::Env::Default() : options.env;
+  database->is_new_ = !env->FileExists(options.directory + "/CURRENT").ok();
+  REPRISE_TRY(database->open_families());
+  const auto checkpoint =
+      read_checkpoint(*database->db_, database->family(Keyspace::meta), options.directory);
+  if (!checkpoint) return checkpoint.error();
+  if (!*checkpoint) REPRISE_TRY(database->require_empty());
+  database->checkpoint_ = *checkpoint;
+  return database;
+}
+
+Status Database::open_families() {
+  auto db_options = database_options(options_);
+  db_options.create_if_missing = is_new_;
   std::vector<::rocksdb::ColumnFamilyHandle*> handles;
   ::rocksdb::DB* db = nullptr;
-  const auto status = ::rocksdb::DB::Open(db_options, directory_.database,
-                                          family_descriptors(options), &handles, &db);
-  if (!status.ok()) return to_error(status, directory_.path);
+  const auto status = ::rocksdb::DB::Open(db_options, options_.directory,
+                                          family_descriptors(options_), &handles, &db);
+  if (!status.ok()) return opening_error(status, options_.directory);
   db_.reset(db);
   default_family_ = handles.front();
   families_.assign(handles.begin() + 1, handles.end());
   return ok();
 }
 
-Status Database::check_format() {
-  const auto version = read_format(*db_, family(Keyspace::meta), directory_.path);
-  if (!version) return version.error();
-  if (!*version) return write_format();
-  if (**version > kFormatVersion) return newer_format(directory_.path, **version);
-  return ok();
-}
-
-// For a new database, or one whose making was interrupted. Synced: it stands before all data.
-Status Database::write_format() {
+Status Database::require_empty() const {
   for (auto* family : families_) {
     const std::unique_ptr<::rocksdb::Iterator> at(
         db_->NewIterator(::rocksdb::ReadOptions(), family));
     at->SeekToFirst();
-    if (!at->status().ok()) return to_error(at->status(), directory_.path);
+    if (!at->status().ok()) return to_error(at->status(), options_.directory);
     if (!at->Valid()) continue;
-    return Error{Errc::corrupt, "data directory " + directory_.path +
+    return Error{Errc::corrupt, "data directory " + options_.directory +
                                     " is damaged: it holds data but no format version"};
   }
-  ::rocksdb::WriteOptions synced;
-  synced.sync = true;
-  return to_status(db_->Put(synced, family(Keyspace::meta), std::string(kFormatKey),
-                            encode_format_version(kFormatVersion)),
-                   directory_.path);
+  return ok();
 }
 
-std::optional<Error> Database::journal_failure() const { return journal_syncer_->failure(); }
+Result<std::optional<std::string>> Database::read(const ::rocksdb::ReadOptions& options,
+                                                  ::rocksdb::ColumnFamilyHandle* family,
+                                                  std::string_view key) const {
+  std::string value;
+  const auto status = db_->Get(options, family, {key.data(), key.size()}, &value);
+  if (status.IsNotFound()) return std::optional<std::string>();
+  if (!status.ok()) return opening_error(status, options_.directory);
+  return std::optional(std::move(value));
+}
+
+Status Database::verify_tables(std::uint64_t bytes_max) const {
+  std::vector<::rocksdb::LiveFileMetaData> files;
+  db_->GetLiveFilesMetaData(&files);
+  std::uint64_t total = 0;
+  for (const auto& file : files) total += file.size;
+  if (total > bytes_max) return ok();
+  // A compaction may be at work already.
+  REPRISE_TRY(to_status(db_->DisableFileDeletions(), options_.directory));
+  db_->GetLiveFilesMetaData(&files);
+  const Status verified = verify(files);
+  REPRISE_TRY(to_status(db_->EnableFileDeletions(false), options_.directory));
+  return verified;
+}
+
+Status Database::verify(const std::vector<::rocksdb::LiveFileMetaData>& files) const {
+  for (const auto& file : files) {
+    const auto found = std::ranges::find(families_, file.column_family_name,
+                                         &::rocksdb::ColumnFamilyHandle::GetName);
+    if (found == families_.end()) continue;
+    const std::string path = file.db_path + file.name;
+    ::rocksdb::SstFileReader reader(db_->GetOptions(*found));
+    auto status = reader.Open(path);
+    if (status.ok()) status = reader.VerifyChecksum();
+    if (!status.ok()) return to_error(status, path);
+  }
+  return ok();
+}
+
+std::uint64_t Database::disk_bytes() const {
+  std::vector<::rocksdb::Env::FileAttributes> attributes;
+  if (!db_->GetEnv()->GetChildrenFileAttributes(options_.directory, &attributes).ok()) return 0;
+  std::uint64_t total = 0;
+  for (const auto& file : attributes) total += file.size_bytes;
+  return total;
+}
 
 Database::~Database() {
   if (!db_) return;

@@ -1,6 +1,6 @@
-// Database: an open RocksDB with one column family per keyspace, in a directory that is ours alone
-// and of a format that we read. Opening and closing is its whole job; RocksDbStorage uses it.
-// Threads: as ::rocksdb::DB, any.
+// Database: the base, an open RocksDB with one column family per keyspace and one for the job
+// index. It holds what outlives a checkpoint. Its write-ahead log is off: a checkpoint brings whole
+// table files, and the journal has everything that came after. Threads: as ::rocksdb::DB, any.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -8,19 +8,32 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "storage/keyspace.h"
-#include "storage/rocksdb/data_directory.h"
-#include "storage/rocksdb/directory_lock.h"
-#include "storage/rocksdb/rocksdb_storage.h"
+#include "storage/records.h"
 
 namespace reprise::storage {
 
+struct DatabaseOptions {
+  std::string directory;  // RocksDB's own
+  std::uint64_t block_cache_bytes = 16ULL << 20;
+  ::rocksdb::Env* env = nullptr;  // null: the real one
+  bool compacts = true;           // false for runs that are to repeat exactly
+};
+
 class Database {
  public:
-  static Result<std::unique_ptr<Database>> open(const RocksDbOptions& options);
+  // The checkpoint of a database that is there, read without changing anything; nullopt: its making
+  // was interrupted. To be asked before open(), because RocksDB deletes table files that its
+  // manifest does not name, and a damaged manifest names too few: first see whether the journal
+  // fits. Errors name the directory and what to do; of another format, for example.
+  static Result<std::optional<CheckpointRecord>> inspect(const DatabaseOptions& options);
+  // Errors name the directory. A directory that is new, or whose making was interrupted, comes
+  // without a checkpoint(); any other has one.
+  static Result<std::unique_ptr<Database>> open(const DatabaseOptions& options);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -30,33 +43,37 @@ class Database {
   ::rocksdb::ColumnFamilyHandle* family(Keyspace keyspace) const {
     return families_[static_cast<std::size_t>(keyspace)];
   }
-  // One per keyspace.
+  ::rocksdb::ColumnFamilyHandle* index() const { return families_.back(); }
   const std::vector<::rocksdb::ColumnFamilyHandle*>& families() const { return families_; }
-  const DataDirectory& directory() const { return directory_; }
-  std::uint64_t disk_bytes() const { return database_bytes(*files_, directory_); }
+  const DatabaseOptions& options() const { return options_; }
+  // What it was found to hold when it was opened.
+  const std::optional<CheckpointRecord>& checkpoint() const { return checkpoint_; }
+  std::uint64_t disk_bytes() const;
 
-  // Whether a journal file could not be synced before the next one was begun. Then nothing is known
-  // about what the disk has.
-  std::optional<Error> journal_failure() const;
+  Result<std::optional<std::string>> read(const ::rocksdb::ReadOptions& options,
+                                          ::rocksdb::ColumnFamilyHandle* family,
+                                          std::string_view key) const;
+
+  // Reads every block of every table file and compares its checksum, as long as the files are not
+  // more than `bytes_max` together: damage is then named at the start. Beyond, it is found when a
+  // block is read.
+  Status verify_tables(std::uint64_t bytes_max) const;
 
  private:
-  class JournalSyncer;
+  explicit Database(const DatabaseOptions& options) : options_(options) {}
+  Status open_families();
+  Status require_empty() const;
+  Status verify(const std::vector<::rocksdb::LiveFileMetaData>& files) const;
 
-  Database() = default;
-  Status mend_tails(const RocksDbOptions& options);
-  Status refuse_unknown_families(const RocksDbOptions& options);
-  Status open_families(const RocksDbOptions& options);
-  Status check_format();
-  Status write_format();
-
+  const DatabaseOptions options_;
   // Constant after open().
-  std::optional<DirectoryLock> lock_;  // first in, last out
-  std::shared_ptr<::rocksdb::FileSystem> files_;
-  DataDirectory directory_;
-  std::shared_ptr<JournalSyncer> journal_syncer_;
+  bool is_new_ = false;
   std::unique_ptr<::rocksdb::DB> db_;
   ::rocksdb::ColumnFamilyHandle* default_family_ = nullptr;  // RocksDB insists on it; unused
-  std::vector<::rocksdb::ColumnFamilyHandle*> families_;     // owned; in the order of Keyspace
+  std::vector<::rocksdb::ColumnFamilyHandle*> families_;     // owned; by Keyspace, then the index
+  std::optional<CheckpointRecord> checkpoint_;
 };
+
+inline constexpr char kIndexFamilyName[] = "index";
 
 }  // namespace reprise::storage

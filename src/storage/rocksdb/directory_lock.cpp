@@ -50,6 +50,16 @@ Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
   return lock;
 }
 
+Result<std::optional<DirectoryLock>> DirectoryLock::acquire_to_read(const std::string& directory) {
+  const std::string path = directory + "/" + kLockFileName;
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return std::optional<DirectoryLock>();
+  DirectoryLock lock(file);
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0) return std::optional(std::move(lock));
+  if (errno == EWOULDBLOCK) return in_use(directory, file);
+  return std::optional<DirectoryLock>();
+}
+
 DirectoryLock::~DirectoryLock() {
   if (file_ >= 0) ::close(file_);
 }

@@ -2,6 +2,7 @@
 // the process, however that ends; the file's text, the owner's pid, is for messages only.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,9 @@ class DirectoryLock {
  public:
   // Errc::io: another process has it (the message names its pid), or the file cannot be written.
   static Result<DirectoryLock> acquire(const std::string& directory);
+  // The same without writing anything. Nothing when there is no lock to take: no such file, or one
+  // that cannot be read or locked.
+  static Result<std::optional<DirectoryLock>> acquire_to_read(const std::string& directory);
 
   DirectoryLock(DirectoryLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
   DirectoryLock& operator=(DirectoryLock&& other) noexcept {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "storage/rocksdb/status.h"
+#include "storage/rocksdb/tuning.h"
 
 namespace reprise::storage {
 namespace {
@@ -38,8 +39,7 @@ bool nobody_sees(Database& database, ::rocksdb::ColumnFamilyHandle* family, cons
   // Among the files may be the one with the tombstones that hide keys in a file that stays, because
   // it reaches beyond the range. A new tombstone, in memory where no file deletion takes it, keeps
   // them hidden.
-  const auto status =
-      database->DeleteRange(::rocksdb::WriteOptions(), family, range.begin, range.end);
+  const auto status = database->DeleteRange(write_without_log(), family, range.begin, range.end);
   if (!status.ok()) return status;
   return ::rocksdb::DeleteFilesInRange(database.get(), family, &range.begin, &range.end, false);
 }
@@ -69,12 +69,11 @@ Status reclaim_range(Database& database, Keyspace keyspace, std::string_view beg
   const Range range{.begin = {begin.data(), begin.size()}, .end = {end.data(), end.size()}};
   auto* family = database.family(keyspace);
   auto status = drop_whole_files(database, family, range);
-  // A journal file goes when every keyspace has written out what it holds.
-  if (status.ok()) status = database->Flush(::rocksdb::FlushOptions(), database.families());
+  if (status.ok()) status = database->Flush(::rocksdb::FlushOptions(), family);
   if (status.ok()) status = compact(database, family, range, interrupted);
   if (status.ok()) status = delete_obsolete_files(database);
   if (status.IsManualCompactionPaused()) return ok();  // interrupted
-  return to_status(status, database.directory().path);
+  return to_status(status, database.options().directory);
 }
 
 }  // namespace reprise::storage

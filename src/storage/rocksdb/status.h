@@ -1,4 +1,4 @@
-// Where RocksDB's Status becomes our Error; nothing above this folder sees the former.
+// RocksDB's statuses as our errors.
 #pragma once
 
 #include <rocksdb/status.h>
@@ -9,11 +9,9 @@
 
 namespace reprise::storage {
 
-// `status` is not ok. Errc::corrupt for damaged data, naming the file where RocksDB does;
-// Errc::io for all else. Both name the data directory.
-Error to_error(const ::rocksdb::Status& status, std::string_view directory);
-
-// The same for a Status that may be ok.
-Status to_status(const ::rocksdb::Status& status, std::string_view directory);
+// Errc::corrupt for damage, Errc::disk_full for want of space, Errc::io for the rest. `path` is the
+// directory or file that it is about.
+Error to_error(const ::rocksdb::Status& status, std::string_view path);
+Status to_status(const ::rocksdb::Status& status, std::string_view path);
 
 }  // namespace reprise::storage

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 
-#include "storage/rocksdb/data_directory.h"
 #include "storage/rocksdb/diary.h"
 
 namespace reprise::storage {
@@ -18,31 +17,24 @@ namespace {
 constexpr std::uint64_t kKiB = 1ULL << 10;
 constexpr std::uint64_t kMiB = 1ULL << 20;
 
-// What a start after kill -9 must replay, at most (about: RocksDB checks it at its next write).
-constexpr std::uint64_t kWalBytesMax = 64 * kMiB;
-// New files reach from the oldest job to the newest (tombstones at one end, pushes at the other),
-// so each compaction out of level 0 rewrites all of the level below: keep that one small. Small
-// files make the compactions further down touch less. Measured with a backlog of a million jobs:
-// a quarter of the bytes that are rewritten with 256 MiB and 32 MiB.
+// Small files make a compaction that follows tombstones touch less.
 constexpr std::uint64_t kBaseLevelBytes = 64 * kMiB;
 constexpr std::uint64_t kTableFileBytes = 8 * kMiB;
+// Of a memtable: only erased ranges and RocksDB's own go through one.
+constexpr std::uint64_t kWriteBufferBytes = 1 * kMiB;
 constexpr int kOpenFilesMax = 256;  // the rest of the process needs descriptors for sockets
 constexpr double kBloomBitsPerKey = 10;
 
-void limit_info_log(::rocksdb::DBOptions& db, const RocksDbOptions& options) {
+void limit_info_log(::rocksdb::DBOptions& db, const DatabaseOptions& options) {
   const bool on_real_disk = options.env == nullptr;
-  db.info_log =
-      on_real_disk ? make_diary(options.directory + "/" + kDatabaseDirectoryName) : make_no_diary();
+  db.info_log = on_real_disk ? make_diary(options.directory) : make_no_diary();
   db.stats_dump_period_sec = 0;
   db.stats_persist_period_sec = 0;
 }
 
 void never_hide_trouble(::rocksdb::DBOptions& db) {
-  // The torn tail that a power cut may leave has been cut off before RocksDB looks (log_tail.h).
-  // What is left was acknowledged: any damage in it stops the start.
-  db.wal_recovery_mode = ::rocksdb::WALRecoveryMode::kAbsoluteConsistency;
   db.paranoid_checks = true;
-  db.max_bgerror_resume_count = 0;  // an I/O error is final until a restart
+  db.max_bgerror_resume_count = 0;  // a checkpoint that meets an error decides what to do
 }
 
 ::rocksdb::CompressionType best_compression() {
@@ -64,6 +56,8 @@ std::shared_ptr<::rocksdb::TableFactory> table_factory(Keyspace keyspace,
                                                        std::shared_ptr<::rocksdb::Cache> cache) {
   ::rocksdb::BlockBasedTableOptions table;
   table.block_cache = std::move(cache);
+  // Debian builds RocksDB for processors without a CRC instruction; this one needs none.
+  table.checksum = ::rocksdb::kXXH3;
   table.block_size = holds_payloads(keyspace) ? 16 * kKiB : 4 * kKiB;
   if (!is_small(keyspace)) {
     table.filter_policy.reset(::rocksdb::NewBloomFilterPolicy(kBloomBitsPerKey));
@@ -90,32 +84,26 @@ void drop_tombstones_early(::rocksdb::ColumnFamilyOptions& family) {
 
 }  // namespace
 
-::rocksdb::DBOptions database_options(const RocksDbOptions& options) {
+::rocksdb::DBOptions database_options(const DatabaseOptions& options) {
   ::rocksdb::DBOptions db;
   db.env = options.env == nullptr ? ::rocksdb::Env::Default() : options.env;
   db.create_missing_column_families = true;
   never_hide_trouble(db);
   limit_info_log(db, options);
-  db.max_total_wal_size = kWalBytesMax;
-  db.db_write_buffer_size = 2 * options.write_buffer_bytes;
-  // A start after a crash goes on with the old journal files instead of writing them out first.
-  db.avoid_flush_during_recovery = true;
+  db.avoid_flush_during_shutdown = true;  // what is not in the base yet is in the journal
   db.max_open_files = kOpenFilesMax;
   db.max_background_jobs = 2;
   db.bytes_per_sync = 1 * kMiB;  // table files reach the disk steadily, not all at their end
   db.max_manifest_file_size = 4 * kMiB;
   db.avoid_unnecessary_blocking_io = true;
-  // There is one writer: nothing to share a memtable or a queue with.
-  db.allow_concurrent_memtable_write = false;
-  db.enable_write_thread_adaptive_yield = false;
   return db;
 }
 
-::rocksdb::ColumnFamilyOptions keyspace_options(const RocksDbOptions& options, Keyspace keyspace,
+::rocksdb::ColumnFamilyOptions keyspace_options(const DatabaseOptions& options, Keyspace keyspace,
                                                 std::shared_ptr<::rocksdb::Cache> cache) {
   ::rocksdb::ColumnFamilyOptions family;
-  family.write_buffer_size = options.write_buffer_bytes;
-  family.max_write_buffer_number = 3;
+  family.write_buffer_size = kWriteBufferBytes;
+  family.disable_auto_compactions = !options.compacts;
   family.max_bytes_for_level_base = kBaseLevelBytes;
   family.target_file_size_base = kTableFileBytes;
   family.compression = best_compression();
@@ -126,7 +114,18 @@ void drop_tombstones_early(::rocksdb::ColumnFamilyOptions& family) {
   return family;
 }
 
-std::shared_ptr<::rocksdb::Cache> make_block_cache(const RocksDbOptions& options) {
+::rocksdb::ColumnFamilyOptions index_options(const DatabaseOptions& options,
+                                             std::shared_ptr<::rocksdb::Cache> cache) {
+  return keyspace_options(options, Keyspace::meta, std::move(cache));
+}
+
+::rocksdb::WriteOptions write_without_log() {
+  ::rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  return options;
+}
+
+std::shared_ptr<::rocksdb::Cache> make_block_cache(const DatabaseOptions& options) {
   constexpr int kShardBits = 2;
   return ::rocksdb::NewLRUCache(options.block_cache_bytes, kShardBits);
 }

@@ -1,0 +1,162 @@
+#include "storage/journal/journal.h"
+
+#include <utility>
+
+#include "storage/records.h"
+
+namespace reprise::storage::journal {
+Result<std::unique_ptr<Journal>> Journal::start(const SegmentPoolOptions& options,
+                                                const DirectoryId& directory, Contents contents) {
+  // After a crash of the process alone its last batches are there without having been synced. They
+  // count from now on.
+  if (!contents.used.empty()) REPRISE_TRY(contents.used.back().segment->file().sync());
+  std::unique_ptr<Journal> journal(new Journal(options, directory, std::move(contents)));
+  auto mark = SyncedMark::open(*options.files, options.directory, directory, options.on_real_disk);
+  if (!mark) return mark.error();
+  journal->synced_mark_ = *std::move(mark);
+  REPRISE_TRY(journal->begin_segment(0));
+  return journal;
+}
+
+Journal::Journal(const SegmentPoolOptions& options, const DirectoryId& directory, Contents contents)
+    : directory_(directory),
+      pool_(options, contents.next_number, std::move(contents.spares)),
+      tail_(contents.end),
+      last_batch_(contents.last_batch),
+      synced_batch_(contents.last_batch),
+      used_(contents.used.begin(), contents.used.end()) {
+  if (!used_.empty()) {
+    active_ = used_.back().segment;
+    seed_ = frame_seed(directory_, active_->number());
+  }
+  for (SegmentPtr& segment : contents.covered) pool_.give_back(std::move(segment));
+}
+
+Result<Journal::Appended> Journal::append(std::string_view body, std::uint32_t mutations,
+                                          bool durably) {
+  if (failed_) return *failed_;
+  if (Status room = make_room(frame_bytes(body.size())); !room) {
+    return keep_failure(std::move(room)).error();
+  }
+  if (Status written = write_batch(body, mutations, durably); !written) {
+    return keep_failure(std::move(written)).error();
+  }
+  const Appended appended{
+      .batch = last_batch_ + 1, .segment = active_, .body_offset = tail_ + kFrameHeaderBytes};
+  tail_ += frame_bytes(body.size());
+  last_batch_ = appended.batch;
+  if (durably) note_synced();
+  return appended;
+}
+
+Status Journal::write_batch(std::string_view body, std::uint32_t mutations, bool durably) {
+  const std::string header =
+      encode_frame_header({.kind = FrameKind::batch,
+                           .body_bytes = static_cast<std::uint32_t>(body.size()),
+                           .mutations = mutations,
+                           .batch = last_batch_ + 1,
+                           .synced_batch = synced_batch_},
+                          body, seed_);
+  SegmentFile& file = active_->file();
+  if (durably && !dirty_) return file.write_durably(tail_, header, body);
+  dirty_ = true;
+  REPRISE_TRY(file.write(tail_, header, body));
+  if (!durably) return ok();
+  REPRISE_TRY(file.sync());
+  dirty_ = false;
+  return ok();
+}
+
+Status Journal::sync() {
+  if (failed_) return *failed_;
+  if (synced()) return ok();
+  REPRISE_TRY(keep_failure(active_->file().sync()));
+  dirty_ = false;
+  note_synced();
+  return ok();
+}
+
+void Journal::note_synced() {
+  synced_batch_ = last_batch_;
+  // What was asked for is done; trouble with the mark is the next call's.
+  (void)keep_failure(synced_mark_->set(synced_batch_)).has_value();
+}
+
+Status Journal::rotate() {
+  if (failed_) return *failed_;
+  return keep_failure(begin_segment(0));
+}
+
+Status Journal::make_room(std::uint64_t bytes) {
+  const std::uint64_t needed = bytes + kFrameHeaderBytes;  // an end follows
+  if (tail_ + needed <= active_->capacity()) return ok();
+  return begin_segment(kSegmentHeaderBytes + needed);
+}
+
+Status Journal::begin_segment(std::uint64_t capacity_min) {
+  // Batches must reach the disk in their order, the buffered ones too.
+  if (active_ && dirty_) REPRISE_TRY(active_->file().sync());
+  dirty_ = false;
+  synced_batch_ = last_batch_;
+  auto taken = pool_.take(capacity_min);
+  if (!taken) return taken.error();
+  const SegmentPtr& next = *taken;
+  const std::string header = encode_segment_header({.format = kFormatVersion,
+                                                    .directory = directory_,
+                                                    .number = next->number(),
+                                                    .capacity = next->capacity(),
+                                                    .first_batch = last_batch_ + 1,
+                                                    .previous_end = active_ ? tail_ : 0});
+  REPRISE_TRY(next->file().write(0, header, {}));
+  // Before anything stands on it: a frame, the end of the segment before, or the release of that
+  // one. So a header that cannot be read is damage where any of these is found.
+  REPRISE_TRY(next->file().sync());
+  if (active_) REPRISE_TRY(write_end());
+  active_ = next;
+  seed_ = frame_seed(directory_, active_->number());
+  tail_ = kSegmentHeaderBytes;
+  const std::lock_guard lock(mutex_);
+  used_.push_back({active_, last_batch_ + 1});
+  return ok();
+}
+
+// Not synced: the next segment's header says the same.
+Status Journal::write_end() {
+  const std::string frame = encode_frame_header(
+      {.kind = FrameKind::end, .batch = last_batch_, .synced_batch = synced_batch_}, {}, seed_);
+  return active_->file().write(tail_, frame, {});
+}
+
+Status Journal::keep_failure(Status status) {
+  if (!status) failed_ = status.error();
+  return status;
+}
+
+void Journal::release(std::uint64_t batch) {
+  std::vector<SegmentPtr> released;
+  {
+    const std::lock_guard lock(mutex_);
+    // A segment ends where the next one begins.
+    while (used_.size() > 1 && used_[1].first_batch <= batch + 1) {
+      released.push_back(std::move(used_.front().segment));
+      used_.pop_front();
+    }
+  }
+  for (SegmentPtr& segment : released) pool_.give_back(std::move(segment));
+}
+
+std::uint64_t Journal::releasable_bytes() const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t total = 0;
+  for (std::size_t i = 0; i + 1 < used_.size(); ++i) total += used_[i].segment->capacity();
+  return total;
+}
+
+std::uint64_t Journal::disk_bytes() const {
+  std::uint64_t total = pool_.bytes();
+  const std::lock_guard lock(mutex_);
+  for (const auto& used : used_) total += used.segment->capacity();
+  return total;
+}
+
+}  // namespace reprise::storage::journal

@@ -1,0 +1,279 @@
+#include "storage/journal/segment_file.h"
+
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace reprise::storage::journal {
+namespace {
+
+using ::rocksdb::FileOptions;
+using ::rocksdb::IOOptions;
+using ::rocksdb::Slice;
+
+constexpr std::uint64_t kBlockBytes = 4096;  // what writes past the page cache are made of
+// A batch of 1000 jobs of 1 KiB is reused, one of 16 MiB is given back.
+constexpr std::uint64_t kBufferKept = 2U << 20;
+
+constexpr std::uint64_t block_begin(std::uint64_t offset) {
+  return offset / kBlockBytes * kBlockBytes;
+}
+constexpr std::uint64_t block_end(std::uint64_t offset) {
+  return block_begin(offset + kBlockBytes - 1);
+}
+
+Error system_error(const std::string& path) {
+  return Error{Errc::io, path + ": " + std::generic_category().message(errno)};
+}
+
+Error ends_before(const std::string& path, std::uint64_t end) {
+  return Error{Errc::corrupt, path + ": ends before byte " + std::to_string(end)};
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return number_; }
+  bool is_open() const { return number_ >= 0; }
+
+ private:
+  const int number_;
+};
+
+// Memory that begins at a block's boundary and grows to what is asked for.
+class BlockBuffer {
+ public:
+  char* make_room(std::uint64_t bytes) {
+    if (bytes <= bytes_) return memory_.get();
+    bytes_ = block_end(bytes);
+    memory_.reset(static_cast<char*>(std::aligned_alloc(kBlockBytes, bytes_)));
+    if (!memory_) throw std::bad_alloc();
+    return memory_.get();
+  }
+  void shrink() {
+    if (bytes_ <= kBufferKept) return;
+    memory_.reset();
+    bytes_ = 0;
+  }
+
+ private:
+  struct Free {
+    void operator()(char* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<char, Free> memory_;
+  std::uint64_t bytes_ = 0;
+};
+
+class DiskFile final : public SegmentFile {
+ public:
+  // `direct` may be closed: the file system has no way past the page cache.
+  DiskFile(std::string path, int buffered, int direct)
+      : path_(std::move(path)), buffered_(buffered), direct_(direct) {}
+
+  Status write(std::uint64_t offset, std::string_view first, std::string_view second) override {
+    last_block_.clear();
+    std::array<iovec, 2> parts = {iovec{const_cast<char*>(first.data()), first.size()},
+                                  iovec{const_cast<char*>(second.data()), second.size()}};
+    std::size_t at = 0;
+    while (at < parts.size()) {
+      const ssize_t written =
+          ::pwritev(buffered_.get(), &parts[at], static_cast<int>(parts.size() - at),
+                    static_cast<off_t>(offset));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return system_error(path_);
+      offset += static_cast<std::uint64_t>(written);
+      auto left = static_cast<std::size_t>(written);
+      while (at < parts.size() && left >= parts[at].iov_len) left -= parts[at++].iov_len;
+      if (at == parts.size()) break;
+      parts[at].iov_base = static_cast<char*>(parts[at].iov_base) + left;
+      parts[at].iov_len -= left;
+    }
+    return ok();
+  }
+
+  Status write_durably(std::uint64_t offset, std::string_view first,
+                       std::string_view second) override {
+    if (!direct_.is_open()) {
+      REPRISE_TRY(write(offset, first, second));
+      return sync();
+    }
+    // Whole blocks: what stands before the bytes in their first block is written again as it is,
+    // behind them come zeros.
+    const std::uint64_t begin = block_begin(offset);
+    const std::uint64_t end = offset + first.size() + second.size();
+    char* memory = blocks_.make_room(block_end(end) - begin);
+    REPRISE_TRY(read_into(begin, offset, memory));
+    char* at = memory + (offset - begin);
+    std::memcpy(at, first.data(), first.size());
+    std::memcpy(at + first.size(), second.data(), second.size());
+    std::memset(memory + (end - begin), 0, block_end(end) - end);
+    REPRISE_TRY(write_blocks(begin, memory, block_end(end) - begin));
+    const std::uint64_t last = block_end(end) - kBlockBytes;
+    last_block_.assign(memory + (last - begin), kBlockBytes);
+    last_block_begin_ = last;
+    blocks_.shrink();
+    return ok();
+  }
+
+  Status sync() override {
+    return ::fdatasync(buffered_.get()) == 0 ? ok() : Status(system_error(path_));
+  }
+
+  Status read(std::uint64_t offset, std::uint64_t length, std::string& into) const override {
+    into.resize(length);
+    return read(offset, length, into.data());
+  }
+
+ private:
+  Status read(std::uint64_t offset, std::uint64_t length, char* into) const {
+    while (length > 0) {
+      const ssize_t got = ::pread(buffered_.get(), into, length, static_cast<off_t>(offset));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return system_error(path_);
+      if (got == 0) return ends_before(path_, offset + length);
+      offset += static_cast<std::uint64_t>(got);
+      into += got;
+      length -= static_cast<std::uint64_t>(got);
+    }
+    return ok();
+  }
+
+  // What stands in [begin, end) of one block. Mostly it is what the last write left in memory.
+  Status read_into(std::uint64_t begin, std::uint64_t end, char* memory) const {
+    if (begin == end) return ok();
+    if (begin == last_block_begin_ && !last_block_.empty()) {
+      std::memcpy(memory, last_block_.data(), end - begin);
+      return ok();
+    }
+    return read(begin, end - begin, memory);
+  }
+
+  Status write_blocks(std::uint64_t offset, char* memory, std::uint64_t length) {
+    while (length > 0) {
+      const iovec part{.iov_base = memory, .iov_len = length};
+      const ssize_t written =
+          ::pwritev2(direct_.get(), &part, 1, static_cast<off_t>(offset), RWF_DSYNC);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return system_error(path_);
+      if (written == 0 || static_cast<std::uint64_t>(written) % kBlockBytes != 0) {
+        return Error{Errc::io, path_ + ": a write was cut short"};
+      }
+      offset += static_cast<std::uint64_t>(written);
+      memory += written;
+      length -= static_cast<std::uint64_t>(written);
+    }
+    return ok();
+  }
+
+  const std::string path_;
+  const Descriptor buffered_;
+  const Descriptor direct_;
+  BlockBuffer blocks_;
+  std::uint64_t last_block_begin_ = 0;
+  std::string last_block_;  // as the last durable write left it; empty: not known
+};
+
+class TestFile final : public SegmentFile {
+ public:
+  TestFile(std::string path, std::unique_ptr<::rocksdb::FSRandomRWFile> file)
+      : path_(std::move(path)), file_(std::move(file)) {}
+
+  Status write(std::uint64_t offset, std::string_view first, std::string_view second) override {
+    std::string bytes(first);
+    bytes.append(second);
+    return checked(file_->Write(offset, bytes, IOOptions(), nullptr));
+  }
+  Status write_durably(std::uint64_t offset, std::string_view first,
+                       std::string_view second) override {
+    REPRISE_TRY(write(offset, first, second));
+    return sync();
+  }
+  Status sync() override { return checked(file_->Sync(IOOptions(), nullptr)); }
+  Status read(std::uint64_t offset, std::uint64_t length, std::string& into) const override {
+    into.resize(length);
+    Slice got;
+    REPRISE_TRY(checked(file_->Read(offset, length, IOOptions(), &got, into.data(), nullptr)));
+    if (got.size() != length) return ends_before(path_, offset + length);
+    if (got.data() != into.data()) into.assign(got.data(), got.size());
+    return ok();
+  }
+
+ private:
+  Status checked(const ::rocksdb::IOStatus& status) const {
+    if (status.ok()) return ok();
+    return file_error(path_, status);
+  }
+
+  const std::string path_;
+  const std::unique_ptr<::rocksdb::FSRandomRWFile> file_;
+};
+
+class ReadOnlyFile final : public SegmentFile {
+ public:
+  ReadOnlyFile(std::string path, std::unique_ptr<::rocksdb::FSRandomAccessFile> file)
+      : path_(std::move(path)), file_(std::move(file)) {}
+
+  Status write(std::uint64_t, std::string_view, std::string_view) override { return refusal(); }
+  Status write_durably(std::uint64_t, std::string_view, std::string_view) override {
+    return refusal();
+  }
+  Status sync() override { return refusal(); }
+  Status read(std::uint64_t offset, std::uint64_t length, std::string& into) const override {
+    into.resize(length);
+    Slice got;
+    const auto status = file_->Read(offset, length, IOOptions(), &got, into.data(), nullptr);
+    if (!status.ok()) return file_error(path_, status);
+    if (got.size() != length) return ends_before(path_, offset + length);
+    if (got.data() != into.data()) into.assign(got.data(), got.size());
+    return ok();
+  }
+
+ private:
+  Status refusal() const { return Error{Errc::io, path_ + ": is open for reading only"}; }
+
+  const std::string path_;
+  const std::unique_ptr<::rocksdb::FSRandomAccessFile> file_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SegmentFile>> open_on_disk(const std::string& path) {
+  const int buffered = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (buffered < 0) return system_error(path);
+  const int direct = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_DIRECT);
+  return std::unique_ptr<SegmentFile>(std::make_unique<DiskFile>(path, buffered, direct));
+}
+
+Result<std::unique_ptr<SegmentFile>> open_in(::rocksdb::FileSystem& files,
+                                             const std::string& path) {
+  std::unique_ptr<::rocksdb::FSRandomRWFile> file;
+  const auto status = files.NewRandomRWFile(path, FileOptions(), &file, nullptr);
+  if (!status.ok()) return file_error(path, status);
+  return std::unique_ptr<SegmentFile>(std::make_unique<TestFile>(path, std::move(file)));
+}
+
+Result<std::unique_ptr<SegmentFile>> open_to_read(::rocksdb::FileSystem& files,
+                                                  const std::string& path) {
+  std::unique_ptr<::rocksdb::FSRandomAccessFile> file;
+  const auto status = files.NewRandomAccessFile(path, FileOptions(), &file, nullptr);
+  if (!status.ok()) return file_error(path, status);
+  return std::unique_ptr<SegmentFile>(std::make_unique<ReadOnlyFile>(path, std::move(file)));
+}
+
+Error file_error(const std::string& path, const ::rocksdb::Status& status) {
+  return Error{Errc::io, path + ": " + status.ToString()};
+}
+
+}  // namespace reprise::storage::journal
