@@ -68,6 +68,7 @@ void add_commands(CLI::App& app, int& exit_code) {
   const Commands commands(exit_code);
   add_queue_commands(app, commands);
   add_status_command(app, commands);
+  add_backup_command(app, commands);
   add_events_command(app, commands);
   add_completion_command(app, commands);
   add_manpage_command(app, commands);

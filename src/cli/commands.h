@@ -54,6 +54,7 @@ void add_queue_lease_commands(CLI::App& queue, const Commands& commands);
 void add_queue_jobs_commands(CLI::App& queue, const Commands& commands);
 void add_events_command(CLI::App& root, const Commands& commands);
 void add_status_command(CLI::App& root, const Commands& commands);
+void add_backup_command(CLI::App& root, const Commands& commands);
 void add_completion_command(CLI::App& root, const Commands& commands);
 void add_manpage_command(CLI::App& root, const Commands& commands);
 

@@ -4,11 +4,15 @@
 
 #include <utility>
 
+#include "base/json_writer.h"
+
 namespace reprise::client {
 namespace {
 
 // Beyond the wait itself: the way there and back and the commit.
 constexpr auto kClaimMargin = std::chrono::seconds(30);
+// Large copies to slow disks take their time.
+constexpr auto kBackupTimeout = std::chrono::hours(24);
 
 Error not_reprise(const std::string& server, int status) {
   return {Errc::unreachable,
@@ -95,6 +99,13 @@ Result<Reply> Client::drop_job(std::string_view queue, std::string_view id) {
 }
 
 Result<Reply> Client::status() { return call({.target = "/v1/status"}); }
+
+Result<Reply> Client::backup(std::string_view directory) {
+  JsonWriter body;
+  body.begin_object().key("directory").value(directory).end_object();
+  return call(
+      {.method = "POST", .target = "/v1/backup", .body = body.take(), .timeout = kBackupTimeout});
+}
 
 Result<Reply> Client::events(const QueryParameters& filter, std::string_view after,
                              const HttpClient::StreamHandler& handler) {

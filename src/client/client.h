@@ -56,6 +56,9 @@ class Client {
   Result<Reply> drop_job(std::string_view queue, std::string_view id);
 
   Result<Reply> status();
+  // `directory` is an absolute path on the server's machine. The answer comes when the copy is
+  // whole.
+  Result<Reply> backup(std::string_view directory);
 
   // Streams events until the handler or the server ends it; see HttpClient::stream. `after` is the
   // id of the last event seen; empty: only new ones. The reply is empty unless it is a refusal.

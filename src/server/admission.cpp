@@ -35,7 +35,8 @@ Response method_refusal(std::string_view method, const RouteMatch& match) {
 std::variant<RouteMatch, Response> admit(const ServerCore& core, const RequestHead& head) {
   if (auto status = core.host_policy.check(head); !status) return error_response(status.error());
   auto match = match_route(head.method, head.path);
-  if (is_token_needed(core, match) && !core.tokens.match(head.authorization.value_or(""))) {
+  const auto caller = core.tokens.match(head.authorization.value_or(""));
+  if (is_token_needed(core, match) && !caller) {
     return error_response({Errc::unauthorized, head.authorization
                                                    ? "the token is not one of this server's"
                                                    : "a token is needed: Authorization: Bearer …"});
@@ -43,6 +44,7 @@ std::variant<RouteMatch, Response> admit(const ServerCore& core, const RequestHe
   if (!match) return error_response(match.error());
   if (match->route == nullptr) return method_refusal(head.method, *match);
   if (auto status = check_body(core, head); !status) return error_response(status.error());
+  match->caller = caller.value_or("");
   return std::move(*match);
 }
 

@@ -154,7 +154,12 @@ void Connection::dispatch(std::string_view body) {
 void Connection::run_handler(std::string_view body) {
   auto query = Query::parse(head_.query);
   if (!query) return reply(error_response(query.error()));
-  Request request{head_, body, std::move(match_.queue), std::move(match_.id), std::move(*query)};
+  Request request{head_,
+                  body,
+                  std::move(match_.queue),
+                  std::move(match_.id),
+                  std::move(*query),
+                  std::move(match_.caller)};
   const Status status = match_.route->handler(core_.api, request, Exchange(shared_from_this()));
   if (!status) reply(error_response(status.error()));
 }

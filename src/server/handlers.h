@@ -33,6 +33,7 @@ struct Request {
   std::string queue;  // {queue} and {id} of the path, decoded; empty when it has none
   std::string id;
   Query query;
+  std::string caller;  // the name of the token it came with; empty: none was needed
 
   // {queue} with the parameter `namespace`, both checked.
   Result<QueueName> queue_name();
@@ -66,6 +67,8 @@ Status show_job(Api& api, Request& request, const Exchange& exchange);
 Status drop_job(Api& api, Request& request, const Exchange& exchange);
 // event_handler.cpp
 Status stream_events(Api& api, Request& request, const Exchange& exchange);
+// backup_handler.cpp
+Status make_backup(Api& api, Request& request, const Exchange& exchange);
 // status_handlers.cpp
 Status show_status(Api& api, Request& request, const Exchange& exchange);
 Status show_health(Api& api, Request& request, const Exchange& exchange);

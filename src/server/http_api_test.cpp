@@ -274,6 +274,20 @@ TEST_F(HttpApi, StatusAddsUpAllQueues) {
   EXPECT_LT(*status["uptime"].number(), 60.0);
 }
 
+TEST_F(HttpApi, ABackupGoesToAnAbsolutePath) {
+  broker.backup_reply =
+      BackupReply{.directory = "/copy", .bytes = 7, .took = std::chrono::milliseconds(250)};
+  EXPECT_EQ(ask("POST", "/v1/backup", R"({"directory":"/copy"})").body,
+            R"({"directory":"/copy","bytes":7,"seconds":0.25})");
+  EXPECT_EQ(broker.with_lock([](auto& asked) { return asked.backups.front().directory; }), "/copy");
+  EXPECT_EQ(refused("POST", "/v1/backup", R"({"directory":"copy"})"), "invalid_field");
+  EXPECT_EQ(refused("POST", "/v1/backup", R"({"directory":"/a\nb"})"), "invalid_field");
+  EXPECT_EQ(refused("POST", "/v1/backup", R"({"dir":"/copy"})"), "unknown_field");
+  EXPECT_EQ(refused("POST", "/v1/backup"), "invalid_request");
+  broker.backup_reply = Error{Errc::backup_running, "another"};
+  EXPECT_EQ(refused("POST", "/v1/backup", R"({"directory":"/copy"})"), "backup_running");
+}
+
 TEST_F(HttpApi, ReadinessFollowsDiskAndShutdown) {
   EXPECT_EQ(ask("GET", "/readyz").body, R"({"status":"ready"})");
   broker.disk_is_low = true;

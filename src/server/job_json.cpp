@@ -102,6 +102,7 @@ void write_totals(JsonWriter& out, const QueueTotals& totals) {
   out.key("expired").value(totals.expired);
   out.key("died").value(totals.died);
   out.key("dropped").value(totals.dropped);
+  out.key("corrupt").value(totals.corrupt);
   out.end_object();
 }
 

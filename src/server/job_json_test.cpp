@@ -181,7 +181,7 @@ TEST(WriteQueue, HasTheDocumentedFields) {
             R"("dead":5,"completed":6,"bytes":0,"oldest_pending_age":1.25,"waiting_claims":0,)"
             R"("rates":{"push":0.25,"claim":0,"completion":0,"failure":0},"totals":{"pushed":20,)"
             R"("duplicates":0,"claimed":0,"completed":0,"failed":0,"released":0,)"
-            R"("lease_expired":0,"expired":0,"died":0,"dropped":0}}})");
+            R"("lease_expired":0,"expired":0,"died":0,"dropped":0,"corrupt":0}}})");
 }
 
 std::string event_text(EventType type) {

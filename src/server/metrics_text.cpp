@@ -81,11 +81,11 @@ void add_up(QueueStats& sum, const QueueStats& stats) {
   sum.claim_rate += stats.claim_rate;
   sum.completion_rate += stats.completion_rate;
   sum.failure_rate += stats.failure_rate;
-  static constexpr std::array kTotals = {&QueueTotals::pushed,        &QueueTotals::duplicates,
-                                         &QueueTotals::claimed,       &QueueTotals::completed,
-                                         &QueueTotals::failed,        &QueueTotals::released,
-                                         &QueueTotals::lease_expired, &QueueTotals::expired,
-                                         &QueueTotals::died,          &QueueTotals::dropped};
+  static constexpr std::array kTotals = {
+      &QueueTotals::pushed,        &QueueTotals::duplicates, &QueueTotals::claimed,
+      &QueueTotals::completed,     &QueueTotals::failed,     &QueueTotals::released,
+      &QueueTotals::lease_expired, &QueueTotals::expired,    &QueueTotals::died,
+      &QueueTotals::dropped,       &QueueTotals::corrupt};
   for (const auto total : kTotals) sum.totals.*total += stats.totals.*total;
 }
 
@@ -100,7 +100,7 @@ struct QueueTotalMetric {
   std::string_view help;
   std::uint64_t QueueTotals::*total;
 };
-constexpr std::array<QueueTotalMetric, 10> kQueueTotals = {{
+constexpr std::array<QueueTotalMetric, 11> kQueueTotals = {{
     {"reprise_pushed_total", "Jobs pushed.", &QueueTotals::pushed},
     {"reprise_duplicates_total", "Pushes whose key was known.", &QueueTotals::duplicates},
     {"reprise_claimed_total", "Leases granted.", &QueueTotals::claimed},
@@ -111,6 +111,8 @@ constexpr std::array<QueueTotalMetric, 10> kQueueTotals = {{
     {"reprise_expired_total", "Jobs that outlived their ttl.", &QueueTotals::expired},
     {"reprise_died_total", "Jobs that became dead.", &QueueTotals::died},
     {"reprise_dropped_total", "Jobs dropped.", &QueueTotals::dropped},
+    {"reprise_corrupt_total", "Jobs that could not be read and became dead.",
+     &QueueTotals::corrupt},
 }};
 
 struct QueueRateMetric {

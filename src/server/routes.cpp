@@ -30,6 +30,7 @@ constexpr std::array kRoutes = {
     RouteInfo{"POST", "/v1/extend", extend_leases},
     RouteInfo{"GET", "/v1/events", stream_events},
     RouteInfo{"GET", "/v1/status", show_status},
+    RouteInfo{"POST", "/v1/backup", make_backup},
     RouteInfo{"GET", "/healthz", show_health, false},
     RouteInfo{"GET", "/readyz", show_readiness, false},
     RouteInfo{"GET", "/metrics", show_metrics},

@@ -28,6 +28,7 @@ struct RouteMatch {
   std::string allow;                 // "GET, HEAD, PUT", when route is null
   std::string queue;                 // {queue} and {id}, decoded
   std::string id;
+  std::string caller;  // the name of the token it came with; empty: none was needed
 };
 
 // HEAD finds the route of GET. Errc::not_found, or Errc::invalid_request for a bad escape. What a

@@ -1,6 +1,11 @@
-"""Fixtures of the tests of the command line."""
+"""Fixtures of the end-to-end tests: the command line, and disks with troubles."""
+
+import subprocess
+from pathlib import Path
 
 import pytest
+
+from reprise_server import clean_environment
 
 
 class NamespaceCli:
@@ -32,3 +37,13 @@ class NamespaceCli:
 def shell(cli, namespace):
     """`reprise` in the namespace of the fixture `queue`."""
     return NamespaceCli(cli, namespace)
+
+
+@pytest.fixture(scope="session")
+def disk_shim(tmp_path_factory):
+    """A library to preload into a server: see disk_shim.c."""
+    library = tmp_path_factory.mktemp("shim") / "disk_shim.so"
+    source = Path(__file__).with_name("disk_shim.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True,
+                   env=clean_environment())
+    return library

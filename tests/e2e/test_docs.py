@@ -18,6 +18,7 @@ ELSEWHERE = {
     "too_many_waiting": "test_longpoll",
     "too_many_connections": "test_memory",
     "disk_full": "test_durability",
+    "backup_running": "test_backup",
     "unreachable": "test_cli",
     "shutting_down": "test_restart",
     # Not reachable on purpose without a fault inside the server:
@@ -46,6 +47,8 @@ REQUESTS = {
     "header_too_large": ("POST", PUSH, {"jobs": [{"headers": {"a": "x" * 4096}}]}),
     "key_too_long": ("POST", PUSH, {"jobs": [{"key": "x" * 513}]}),
     "error_too_long": ("POST", "/v1/fail", {"leases": [{"token": "HELD", "error": "x" * 16385}]}),
+    "directory_not_empty": ("POST", "/v1/backup", {"directory": "/"}),
+    "backup_failed": ("POST", "/v1/backup", {"directory": "/proc/copy"}),
     "queue_full": ("POST", "/v1/queues/full/push", {"jobs": [{}, {}]}),
     "queue_bytes_full": ("POST", "/v1/queues/heavy/push", {"jobs": [{"payload": "x" * 50}]}),
 }
