@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/app.h"
+#include "daemon/salvage_command.h"
 #include "daemon/serve_command.h"
 
 int main(int argc, char** argv) {
@@ -9,6 +10,7 @@ int main(int argc, char** argv) {
   CLI::App app;
   reprise::cli::add_commands(app, exit_code);
   reprise::daemon::add_serve_command(app, exit_code);
-  app.get_subcommand("serve")->group("Server");
+  reprise::daemon::add_salvage_command(app, exit_code);
+  for (const char* name : {"serve", "salvage"}) app.get_subcommand(name)->group("Server");
   return reprise::cli::parse_and_run(app, argc, argv, exit_code);
 }

@@ -18,6 +18,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/text.h"
+
 namespace reprise::daemon {
 namespace {
 
@@ -34,17 +36,6 @@ fs::path find_in_path(std::string_view name) {
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
   return {};
-}
-
-std::string shell_quoted(const std::string& text) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::strchr("/._-+", c) != nullptr;
-  };
-  if (!text.empty() && std::ranges::all_of(text, is_plain)) return text;
-  std::string quoted = "'";
-  for (const char c : text) c == '\'' ? quoted.append("'\\''") : quoted.append(1, c);
-  return quoted + "'";
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ from waiting import eventually
 DEFAULT_CONFIG = {"lease": "30s", "ttl": None, "retry": {"attempts": 0, "cooldown": "0s"},
                   "max_jobs": None, "max_bytes": None, "key_window": "1d"}
 ZERO_TOTALS = dict.fromkeys(["pushed", "duplicates", "claimed", "completed", "failed", "released",
-                             "lease_expired", "expired", "died", "dropped"], 0)
+                             "lease_expired", "expired", "died", "dropped", "corrupt"], 0)
 ZERO_STATS = {"scheduled": 0, "pending": 0, "active": 0, "failed": 0, "dead": 0, "completed": 0,
               "bytes": 0, "oldest_pending_age": None, "waiting_claims": 0,
               "rates": {"push": 0.0, "claim": 0.0, "completion": 0.0, "failure": 0.0},

@@ -92,7 +92,8 @@ def test_totals_equal_those_of_the_queue(busy):
     metrics = read_metrics(busy.client())
     totals = busy.queue.stats()["totals"]
     assert totals == {"pushed": 8, "duplicates": 1, "claimed": 6, "completed": 1, "failed": 2,
-                      "released": 1, "lease_expired": 0, "expired": 0, "died": 1, "dropped": 1}
+                      "released": 1, "lease_expired": 0, "expired": 0, "died": 1, "dropped": 1,
+                      "corrupt": 0}
     for name, count in totals.items():
         assert metrics.value(f"reprise_{name}_total", namespace="ns", queue="q") == count, name
 
