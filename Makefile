@@ -19,8 +19,8 @@ endef
 
 cxx_files = $(shell find src tests bench -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
-.PHONY: help setup build serve test bench install sanitize sanitize-asan sanitize-tsan \
-        format format-check lint clean
+.PHONY: help setup build serve test bench bench-storage install sanitize sanitize-asan \
+        sanitize-tsan format format-check lint clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -42,6 +42,10 @@ bench: setup  ## build and run the benchmarks; options in ARGS=
 	$(call cmake_build,release)
 	@if [ -x bench/run ]; then exec bench/run $(ARGS); else echo "no bench/run yet"; fi
 
+bench-storage: setup  ## build and run the storage benchmark; options in ARGS=
+	$(call cmake_build,release,reprise bench_programs)
+	@exec bench/run-storage $(ARGS)
+
 install: build  ## install under PREFIX=/usr/local, staged into DESTDIR=
 	@mkdir -p build/install
 	@$(BIN) manpage > build/install/reprise.1
@@ -60,10 +64,11 @@ sanitize-asan: setup
 	$(call cmake_build,$(ASAN))
 	@scripts/test --preset $(ASAN) unit sim
 
-# Only the modules with threads; everything below them is owned by one.
+# Only what has threads; everything else is owned by one.
+threaded = ^(broker|server)\.|^storage\..*(Conformance.*/(Durable|Restless)|Backup|SegmentPool|FullDisk|Reclaim)
 sanitize-tsan: setup
-	$(call cmake_build,tsan,broker_test server_test)
-	@scripts/test --preset tsan --only '^(broker|server)\.' unit
+	$(call cmake_build,tsan,broker_test server_test storage_test)
+	@scripts/test --preset tsan --only '$(threaded)' unit
 
 format: setup  ## rewrite the C++ files in the project's format
 	@clang-format-14 -i $(cxx_files)

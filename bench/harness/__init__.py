@@ -1,1 +1,1 @@
-"""What bench/run is made of: servers, load, figures, reports. Standard library only."""
+"""What bench/run and bench/run-storage are made of: servers, load, figures, reports. Standard library only."""

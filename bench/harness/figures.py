@@ -6,27 +6,27 @@ from dataclasses import dataclass
 
 MIB = 1 << 20
 GOAL_BACKLOG = 1_000_000
-OPERATORS = {">=": operator.ge, "<": operator.lt}
+OPERATORS = {">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 
 @dataclass(frozen=True)
 class Figure:
     key: str
-    title: str
+    title: str           # {name}: the run's size of that name
     unit: str
-    goal: tuple = None   # (operator, value)
+    goal: tuple = None   # (operator, value, or the key of the value)
     floor: str = None    # the floor it is compared with
-    of_backlog: bool = False  # its goal speaks of GOAL_BACKLOG jobs
+    rival: str = None    # whose figure it is compared with; a goal is then one for the ratio
+    of_size: tuple = None  # (name, least): its goal speaks of a run at least that large
 
-    def met(self, value, backlog):
-        """None: there is no goal, or the backlog was too small to say."""
-        if self.goal is None or (self.of_backlog and backlog < GOAL_BACKLOG):
+    def met(self, value, goal, sizes):
+        """None: there is no goal, or the run was too small to say."""
+        if self.goal is None or (self.of_size and sizes[self.of_size[0]] < self.of_size[1]):
             return None
-        return OPERATORS[self.goal[0]](value, self.goal[1])
+        return OPERATORS[self.goal[0]](value, goal)
 
-    def goal_text(self):
-        return "" if self.goal is None else f"{self.goal[0]} {format_value(self.goal[1], self.unit)}"
 
+OF_BACKLOG = ("backlog", GOAL_BACKLOG)
 
 FIGURES = [
     Figure("push_1", "push, 1 job a request", "jobs/s", (">=", 15_000), "null_1"),
@@ -49,16 +49,16 @@ FIGURES = [
     Figure("latency_p99", "push to claim at 500 jobs/s, p99", "µs"),
     Figure("idle_rss", "memory when idle, just started", "bytes", ("<", 40 * MIB)),
     Figure("backlog_fill", "backlog of {backlog:,} jobs: filling", "jobs/s"),
-    Figure("backlog_rss", "  memory", "bytes", ("<", 300 * MIB), of_backlog=True),
+    Figure("backlog_rss", "  memory", "bytes", ("<", 300 * MIB), of_size=OF_BACKLOG),
     Figure("backlog_peak", "  most memory while filling", "bytes"),
     Figure("backlog_disk", "  disk", "bytes"),
-    Figure("kill_ready", "  ready again after kill -9", "s", ("<", 3), of_backlog=True),
+    Figure("kill_ready", "  ready again after kill -9", "s", ("<", 3), of_size=OF_BACKLOG),
     Figure("kill_first_job", "  first job after kill -9", "s"),
-    Figure("kill_rss", "  memory then", "bytes", ("<", 300 * MIB), of_backlog=True),
+    Figure("kill_rss", "  memory then", "bytes", ("<", 300 * MIB), of_size=OF_BACKLOG),
     Figure("stop", "  stopping by SIGTERM", "s"),
-    Figure("restart_ready", "  ready again after SIGTERM", "s", ("<", 3), of_backlog=True),
+    Figure("restart_ready", "  ready again after SIGTERM", "s", ("<", 3), of_size=OF_BACKLOG),
     Figure("restart_first_job", "  first job after SIGTERM", "s"),
-    Figure("restart_rss", "  memory then", "bytes", ("<", 300 * MIB), of_backlog=True),
+    Figure("restart_rss", "  memory then", "bytes", ("<", 300 * MIB), of_size=OF_BACKLOG),
 ]
 
 FLOORS = [
@@ -74,6 +74,8 @@ def format_value(value, unit):
         return f"{value / MIB:,.0f} MiB"
     if unit == "s":
         return f"{value:.3g} s"
+    if unit == "x":
+        return f"{value:.3g}x"
     if unit == "µs" and value < 100:
         return f"{value:.1f} µs"
     return f"{value:,.0f} {unit}"

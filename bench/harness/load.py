@@ -15,6 +15,7 @@ class Tools:
         self.http_load = build / "bench" / "reprise_http_load"
         self.null_server = build / "bench" / "reprise_null_server"
         self.storage_floor = build / "bench" / "reprise_storage_floor"
+        self.storage_bench = build / "bench" / "reprise_storage_bench"
 
     def check(self):
         for path in vars(self).values():
@@ -22,22 +23,22 @@ class Tools:
                 raise BenchError(f"there is no {path}: run `make bench`, or name a build with --build")
 
 
-def run_json(command):
+def run_json(command, returncode=0):
     process = spawn(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         out, err = process.communicate()
     finally:
         end(process)
-    if process.returncode != 0:
+    if process.returncode != returncode:
         raise BenchError(err.strip() or f"{command[0]} ended with {process.returncode}")
     return json.loads(out)
 
 
-def run_watched(command, pids=()):
+def run_watched(command, pids=(), returncode=0):
     """run_json, and the processor time that neither it nor these processes took, in cores."""
     before = machine_cpu_seconds() - sum(map(cpu_seconds, pids))
     started = time.monotonic()
-    report = run_json(command)
+    report = run_json(command, returncode)
     seconds = time.monotonic() - started
     parts = report if isinstance(report, list) else [report]
     others = (machine_cpu_seconds() - sum(map(cpu_seconds, pids)) - before

@@ -101,13 +101,14 @@ def backlog(bench):
                   "backlog_peak": server.peak_resident_bytes(),
                   "backlog_disk": server.disk_bytes()}
         server.kill()
-        values |= _start_again(bench, server, "kill", pending=bench.backlog)
+        values |= start_again(server, "kill", pending=bench.backlog)
         values["stop"] = server.terminate()
-        values |= _start_again(bench, server, "restart", pending=bench.backlog - 1)
+        values |= start_again(server, "restart", pending=bench.backlog - 1)
     return values
 
 
-def _start_again(bench, server, key, pending):
+def start_again(server, key, pending):
+    """Starts it, and claims a job: times and memory."""
     started = time.monotonic()
     ready = server.start()
     jobs = server.call("POST", "/v1/queues/bench/claim", {"lease": "1h"})["jobs"]

@@ -1,36 +1,77 @@
 """Tables of a result: for the terminal, for docs/performance.md, and as JSON."""
 
 import re
+from dataclasses import dataclass
 
-from harness.figures import FIGURES, FLOORS, format_value, median_of
+from harness.figures import format_value, median_of
 from harness.machine import sentence
 
-BEGIN = "<!-- figures: written by bench/run --write-docs -->"
-END = "<!-- end of figures -->"
-HEADINGS = ("figure", "value", "goal", "met", "of the floor")
+
+@dataclass(frozen=True)
+class Layout:
+    """What a report consists of, and where in the docs it stands."""
+
+    figures: list
+    floors: list
+    begin: str  # the lines in docs/performance.md that it stands between
+    end: str
+
+    def headings(self):
+        rival = ["plain RocksDB", "ratio"] if self.has_rivals() else []
+        return ("figure", "value", *rival, "goal", "met", "of the floor")
+
+    def has_rivals(self):
+        return any(figure.rival for figure in self.figures)
 
 
 class Result:
     """The rounds of one run, and everything needed to tell of them."""
 
-    def __init__(self, rounds, machine, backlog, other_cores, command):
+    def __init__(self, layout, rounds, machine, sizes, other_cores, command):
+        self.layout = layout
         self.rounds = rounds
         self.machine = machine
-        self.backlog = backlog
+        self.sizes = sizes
         self.other_cores = other_cores
         self.command = command
 
     def value(self, key):
         return median_of(self.rounds, key)
 
+    def ratio(self, figure):
+        """Of a round's two figures, then the median: what the machine does to one round it does to
+        both."""
+        return median_of([{"ratio": values[figure.key] / values[figure.rival]}
+                          for values in self.rounds if figure.key in values], "ratio")
+
     def title(self, figure):
-        return figure.title.format(backlog=self.backlog)
+        return figure.title.format(**self.sizes)
 
     def measured(self):
-        return [figure for figure in FIGURES if self.value(figure.key) is not None]
+        return [figure for figure in self.layout.figures if self.value(figure.key) is not None]
 
     def missed(self):
-        return [f for f in self.measured() if f.met(self.value(f.key), self.backlog) is False]
+        return [figure for figure in self.measured() if self._met(figure) is False]
+
+    def _judged(self, figure):
+        """(the value that a goal speaks of, its unit)"""
+        if figure.rival:
+            return self.ratio(figure), "x"
+        return self.value(figure.key), figure.unit
+
+    def _goal(self, figure):
+        goal = figure.goal[1]
+        return self.value(goal) if isinstance(goal, str) else goal
+
+    def _met(self, figure):
+        if figure.goal is None:
+            return None
+        return figure.met(self._judged(figure)[0], self._goal(figure), self.sizes)
+
+    def goal_text(self, figure):
+        if figure.goal is None:
+            return ""
+        return f"{figure.goal[0]} {format_value(self._goal(figure), self._judged(figure)[1])}"
 
     def rows(self):
         return [self._row(figure) for figure in self.measured()]
@@ -39,13 +80,21 @@ class Result:
         value = self.value(figure.key)
         floor = self.value(figure.floor) if figure.floor else None
         unknown = "" if figure.goal is None else "?"
-        met = {None: unknown, True: "yes", False: "NO"}[figure.met(value, self.backlog)]
-        return (self.title(figure), format_value(value, figure.unit), figure.goal_text(), met,
-                f"{value / floor:.0%}" if floor else "")
+        met = {None: unknown, True: "yes", False: "NO"}[self._met(figure)]
+        return (self.title(figure), format_value(value, figure.unit), *self._rival_cells(figure),
+                self.goal_text(figure), met, f"{value / floor:.0%}" if floor else "")
+
+    def _rival_cells(self, figure):
+        if not self.layout.has_rivals():
+            return ()
+        if not figure.rival:
+            return ("", "")
+        return (format_value(self.value(figure.rival), figure.unit),
+                format_value(self.ratio(figure), "x"))
 
     def floor_rows(self):
         return [(f.title, format_value(self.value(f.key), f.unit))
-                for f in FLOORS if self.value(f.key) is not None]
+                for f in self.layout.floors if self.value(f.key) is not None]
 
     def notes(self):
         count = len(self.rounds)
@@ -57,11 +106,20 @@ class Result:
                          "repeat on a quiet machine")
         return notes
 
+    def judgements(self):
+        """One line for each missed goal."""
+        for figure in self.missed():
+            value, unit = self._judged(figure)
+            yield (f"goal missed: {self.title(figure).strip()}: {format_value(value, unit)}, "
+                   f"goal {self.goal_text(figure)}")
+
     def as_json(self):
-        keys = [f.key for f in FIGURES + FLOORS if self.value(f.key) is not None]
-        return {"machine": self.machine, "command": self.command, "backlog_jobs": self.backlog,
+        keys = dict.fromkeys(key for values in self.rounds for key in values)
+        return {"machine": self.machine, "command": self.command, "sizes": self.sizes,
                 "other_cores": round(self.other_cores, 2),
-                "figures": {key: self.value(key) for key in keys}, "rounds": self.rounds,
+                "figures": {key: self.value(key) for key in keys},
+                "ratios": {f.key: self.ratio(f) for f in self.measured() if f.rival},
+                "rounds": self.rounds,
                 "goals_missed": [figure.key for figure in self.missed()]}
 
 
@@ -76,14 +134,10 @@ def _columns(rows):
 def terminal_text(result):
     lines = []
     if result.rows():
-        lines += [*_columns([HEADINGS, *result.rows()]), ""]
+        lines += [*_columns([result.layout.headings(), *result.rows()]), ""]
     if result.floor_rows():
         lines += [*_columns([("floor", "value"), *result.floor_rows()]), ""]
-    lines += result.notes()
-    for figure in result.missed():
-        lines.append(f"goal missed: {result.title(figure).strip()}: "
-                     f"{format_value(result.value(figure.key), figure.unit)}, "
-                     f"goal {figure.goal_text()}")
+    lines += [*result.notes(), *result.judgements()]
     return "\n".join(lines)
 
 
@@ -96,16 +150,17 @@ def _markdown_table(headings, rows):
 
 
 def markdown_block(result):
-    lines = [BEGIN, "", *_markdown_table(HEADINGS, result.rows()), "",
+    layout = result.layout
+    lines = [layout.begin, "", *_markdown_table(layout.headings(), result.rows()), "",
              *_markdown_table(("floor", "value"), result.floor_rows()), ""]
     lines += [note[0].upper() + note[1:] + "." for note in result.notes()]
-    return "\n".join([*lines, "", END])
+    return "\n".join([*lines, "", layout.end])
 
 
 def rewrite_docs(path, result):
-    text = path.read_text()
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{path} has no block between '{BEGIN}' and '{END}'")
+    begin, end = result.layout.begin, result.layout.end
+    before, found_begin, rest = path.read_text().partition(begin)
+    _, found_end, after = rest.partition(end)
+    if not found_begin or not found_end:
+        raise ValueError(f"{path} has no block between '{begin}' and '{end}'")
     path.write_text(before + markdown_block(result) + after)

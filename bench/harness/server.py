@@ -16,10 +16,12 @@ POLL_SECONDS = 0.002
 
 
 class Server:
-    """With `with`: started empty, killed and removed at the end."""
+    """With `with`: started empty, or not yet when its directory is to be filled before; killed and
+    removed at the end."""
 
-    def __init__(self, binary, scratch):
+    def __init__(self, binary, scratch, start=True):
         self.binary = binary
+        self.start_at_once = start
         self.folder = Path(tempfile.mkdtemp(prefix="reprise-bench-", dir=scratch))
         self.data = self.folder / "data"
         self.port_file = self.folder / "port"
@@ -28,7 +30,8 @@ class Server:
         self.address = None
 
     def __enter__(self):
-        self.start()
+        if self.start_at_once:
+            self.start()
         return self
 
     def __exit__(self, *_):

@@ -1,0 +1,82 @@
+#include "backlog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+
+#include "batch_pipeline.h"
+#include "commit_loop.h"
+#include "folder.h"
+#include "job_batches.h"
+#include "own_cpu.h"
+
+namespace reprise::bench {
+namespace {
+
+// The rate of the slowest tenth shows what an average hides: a storage that falls behind while the
+// backlog grows.
+class SlowestTenth {
+ public:
+  explicit SlowestTenth(std::uint64_t batches) : tenth_(std::max<std::uint64_t>(batches / 10, 1)) {}
+  void batch_done() {
+    if (++batches_ % tenth_ != 0) return;
+    const TimePoint now = Clock::now();
+    slowest_ = std::max(slowest_, now - began_);
+    began_ = now;
+  }
+  double batches_per_second() const { return static_cast<double>(tenth_) / to_seconds(slowest_); }
+
+ private:
+  const std::uint64_t tenth_;
+  std::uint64_t batches_ = 0;
+  TimePoint began_ = Clock::now();
+  Nanoseconds slowest_{1};
+};
+
+std::string fill(Committer& committer, const BacklogOptions& options) {
+  const std::uint64_t batches =
+      (options.jobs + options.jobs_per_batch - 1) / options.jobs_per_batch;
+  const std::uint64_t jobs = batches * options.jobs_per_batch;
+  JobBatches source(options.queues);
+  committer.commit(source.make_queues(), storage::Durability::synced);
+  std::uint64_t made = 0;
+  BatchPipeline pipeline([&](storage::Batch& batch) {
+    if (made == batches) return false;
+    source.push(options.jobs_per_batch, batch);
+    ++made;
+    return true;
+  });
+  CommitLoop loop(committer, Mode::sync);
+  SlowestTenth slowest(batches);
+  Nanoseconds starved{};  // waiting for the pipeline: then the figure is not the storage's
+  const TimePoint started = Clock::now();
+  for (TimePoint asked = started; auto batch = pipeline.take(); asked = Clock::now()) {
+    starved += Clock::now() - asked;
+    loop.commit(*batch);
+    slowest.batch_done();
+    pipeline.give_back(*std::move(batch));
+  }
+  const double seconds = to_seconds(Clock::now() - started);
+  return fmt::format(
+      R"({{"jobs":{},"jobs_per_second":{:.1f},"slowest_tenth_jobs_per_second":{:.1f},)"
+      R"("starved_seconds":{:.3f},"p50_us":{:.1f},"p99_us":{:.1f},"max_us":{:.1f},)"
+      R"("disk_bytes":{},"live_bytes":{},"cpu_seconds":{:.3f}}})",
+      jobs, static_cast<double>(jobs) / seconds,
+      slowest.batches_per_second() * static_cast<double>(options.jobs_per_batch),
+      to_seconds(starved), to_microseconds(loop.latency().percentile(0.5)),
+      to_microseconds(loop.latency().percentile(0.99)), to_microseconds(loop.latency().max()),
+      allocated_bytes(options.folder), jobs * source.stored_bytes_per_job(), own_cpu_seconds());
+}
+
+}  // namespace
+
+void fill_backlog(const BacklogOptions& options) {
+  const auto committer = make_committer("reprise", options.folder);
+  fmt::print("{}\n", fill(*committer, options));
+  std::fflush(stdout);
+  if (options.kill) std::raise(SIGKILL);
+}
+
+}  // namespace reprise::bench

@@ -1,0 +1,15 @@
+// The rival: the same batches in a RocksDB that keeps its own journal, a column family per
+// keyspace. It is what a queue on RocksDB would be without a journal of its own, tuned for one:
+// a writer, a window that slides over the keys, a bounded restart.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "committer.h"
+
+namespace reprise::bench {
+
+std::unique_ptr<Committer> open_plain_rocksdb(const std::string& folder);
+
+}  // namespace reprise::bench
