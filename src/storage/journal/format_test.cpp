@@ -64,7 +64,8 @@ TEST(Frame, ComesBackAsItWas) {
   for (const std::string body : {"", "b", "1234567", "12345678", "123456789"}) {
     const std::string bytes = some_frame(body, seed);
     EXPECT_EQ(bytes.size() % kFrameAlignment, 0U);
-    const auto frame = decode_frame(bytes + "and what follows it", seed);
+    const std::string followed = bytes + "and what follows it";
+    const auto frame = decode_frame(followed, seed);
     ASSERT_TRUE(frame) << body;
     EXPECT_EQ(frame->header.kind, FrameKind::batch);
     EXPECT_EQ(frame->header.mutations, 3U);
