@@ -65,9 +65,9 @@ sanitize-asan: setup
 	@scripts/test --preset $(ASAN) unit sim
 
 # Only what has threads; everything else is owned by one.
-threaded = ^(broker|server)\.|^storage\..*(Conformance.*/(Durable|Restless)|Backup|SegmentPool|FullDisk|Reclaim)
+threaded = ^(broker|server|webhook)\.|^storage\..*(Conformance.*/(Durable|Restless)|Backup|SegmentPool|FullDisk|Reclaim)
 sanitize-tsan: setup
-	$(call cmake_build,tsan,broker_test server_test storage_test)
+	$(call cmake_build,tsan,broker_test server_test storage_test webhook_test)
 	@scripts/test --preset tsan --only '$(threaded)' unit
 
 format: setup  ## rewrite the C++ files in the project's format

@@ -22,10 +22,12 @@ enum class Errc : std::uint8_t {
   not_found,         // no such route
   queue_not_found,
   job_not_found,
+  operation_not_found,
   method_not_allowed,
   request_timeout,
   ambiguous_id,
   queue_exists,
+  wrong_status,  // the job's status does not allow what was asked
   lease_lost,
   backup_running,       // one at a time
   directory_not_empty,  // a backup goes into a directory of its own
@@ -42,6 +44,7 @@ enum class Errc : std::uint8_t {
   queue_full,        // max_jobs
   queue_bytes_full,  // max_bytes
   disk_full,
+  too_many_operations,
   too_many_waiting,
   too_many_connections,
   overloaded,

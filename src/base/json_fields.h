@@ -52,6 +52,15 @@ class JsonFields {
     }
     return read(name, out);
   }
+  // Like read; null sets `out` to `fallback`.
+  template <class T>
+  void read_or_default(std::string_view name, T& out, const T& fallback) {
+    if (const Json* found = peek(name); found != nullptr && found->is_null()) {
+      out = fallback;
+    } else {
+      read(name, out);
+    }
+  }
   // The raw value of a known field, or null when absent.
   const Json* peek(std::string_view name);
 

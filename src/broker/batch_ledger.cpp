@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <algorithm>
-
 #include "storage/keys.h"
 #include "storage/records.h"
 
@@ -21,11 +19,15 @@ constexpr std::size_t kReadPatternsMax = 10'000;
 
 std::size_t size_of(const RecordPtr& record) { return record ? record->byte_size() : 0; }
 
+std::size_t size_of(const StatePtr& state);
+std::size_t size_of(const EndedJob& ended) { return size_of(ended.record) + size_of(ended.state); }
+
 std::size_t size_of(const StatePtr& state) {
   if (!state) return 0;
   std::size_t size = state->last_error.size() + state->worker.size();
   for (const Attempt& attempt : state->history) {
-    size += sizeof(Attempt) + attempt.error.size() + attempt.worker.size();
+    size +=
+        sizeof(Attempt) + attempt.error.size() + attempt.worker.size() + attempt.error_type.size();
   }
   return size;
 }
@@ -53,7 +55,8 @@ BatchLedger::BatchLedger(const storage::Storage& storage, std::uint64_t cache_by
     : storage_(storage), cache_bytes_max_(cache_bytes) {}
 
 bool BatchLedger::Entry::all_absent() const {
-  return record && !*record && state && !*state && !(dead && dead->record);
+  return record && !*record && state && !*state && !(dead && dead->record) &&
+         !(completed && completed->record);
 }
 
 Result<RecordPtr> BatchLedger::record(JobKey job) {
@@ -134,14 +137,22 @@ Result<StatePtr> BatchLedger::state(JobKey job) {
   return *loaded;
 }
 
-Result<DeadJob> BatchLedger::dead(JobKey job) {
+Result<EndedJob> BatchLedger::dead(JobKey job) {
   Entry& entry = entry_of(job);
   if (entry.dead) return *entry.dead;
   // Not cached: the dead are read once, if at all.
   auto loaded =
-      load<DeadJob>(storage_, Keyspace::dead, job, "dead-letter record", storage::decode_dead);
+      load<EndedJob>(storage_, Keyspace::dead, job, "dead-letter record", storage::decode_ended);
   if (!loaded) return loaded.error();
-  return *loaded ? **loaded : DeadJob{};
+  return *loaded ? **loaded : EndedJob{};
+}
+
+Result<EndedJob> BatchLedger::completed(JobKey job) {
+  Entry& entry = entry_of(job);
+  if (entry.completed) return *entry.completed;
+  auto loaded = load<EndedJob>(storage_, Keyspace::completed, job, "record", storage::decode_ended);
+  if (!loaded) return loaded.error();
+  return *loaded ? **loaded : EndedJob{};
 }
 
 Result<std::optional<KeyEntry>> BatchLedger::key(QueueNumber queue, std::string_view key) {
@@ -195,22 +206,46 @@ void BatchLedger::erase_job(JobKey job) {
   note(EraseJob{job});
 }
 
-void BatchLedger::bury(JobKey job, DeadJob dead) {
+void BatchLedger::bury(JobKey job, EndedJob dead) {
   Entry& entry = changed_entry(job);
   entry.record = nullptr;
   entry.state = nullptr;
   entry.dead = dead;
   recharge(entry);
   erased_jobs_.emplace_back(open_batch_, job);
-  const std::size_t bytes = size_of(dead.record) + size_of(dead.state) + 256;
+  const std::size_t bytes = size_of(dead) + 256;
   note(Bury{job, std::move(dead)}, bytes);
 }
 
-void BatchLedger::erase_dead(JobKey job) {
+void BatchLedger::complete(JobKey job, EndedJob completed) {
   Entry& entry = changed_entry(job);
-  entry.dead = DeadJob{};
+  entry.record = nullptr;
+  entry.state = nullptr;
+  entry.completed = completed;
   recharge(entry);
-  note(EraseDead{job});
+  erased_jobs_.emplace_back(open_batch_, job);
+  const std::size_t bytes = size_of(completed) + 256;
+  note(Complete{job, std::move(completed)}, bytes);
+}
+
+void BatchLedger::erase_dead(JobKey job, Timestamp ended_at) {
+  Entry& entry = changed_entry(job);
+  entry.dead = EndedJob{};
+  recharge(entry);
+  erased_jobs_.emplace_back(open_batch_, job);
+  note(EraseDead{job, ended_at});
+}
+
+void BatchLedger::erase_completed(JobKey job, Timestamp ended_at) {
+  Entry& entry = changed_entry(job);
+  entry.completed = EndedJob{};
+  recharge(entry);
+  erased_jobs_.emplace_back(open_batch_, job);
+  note(EraseCompleted{job, ended_at});
+}
+
+void BatchLedger::erase_ending(JobKey job, JobStatus status, Timestamp ended_at) {
+  note(EraseEnding{job, status, ended_at});
 }
 
 void BatchLedger::put_key(QueueNumber queue, std::string_view key, KeyEntry entry) {
@@ -239,6 +274,22 @@ void BatchLedger::put_totals(QueueNumber queue, const QueueTotals& totals) {
   note(PutTotals{queue, totals}, 160);
 }
 
+void BatchLedger::put_operation(const Operation& operation) { note(PutOperation{operation}, 1024); }
+
+void BatchLedger::erase_operation(OperationId id) { note(EraseOperation{id}); }
+
+void BatchLedger::put_audit(const AuditRecord& record) { note(PutAudit{record}, 512); }
+
+void BatchLedger::erase_audit(std::uint64_t number) { note(EraseAudit{number}); }
+
+void BatchLedger::put_webhook(const WebhookKey& key, EndedJob dead) {
+  const std::size_t bytes = size_of(dead) + 256;
+  note(PutWebhook{key, std::move(dead)}, bytes);
+  open_.has_webhooks = true;
+}
+
+void BatchLedger::erase_webhook(const WebhookKey& key) { note(EraseWebhook{key}); }
+
 void BatchLedger::put_server(const ServerState& server) { note(PutServer{server}); }
 
 std::pair<std::uint64_t, ChangeSet> BatchLedger::seal() {
@@ -257,8 +308,10 @@ void BatchLedger::settled(std::uint64_t batch) {
   for (; !erased_jobs_.empty() && erased_jobs_.front().first <= batch; erased_jobs_.pop_front()) {
     const auto found = by_job_.find(erased_jobs_.front().second);
     if (found == by_job_.end() || found->second->changed_by > batch) continue;
-    // The dead are read from storage from here on; an entry without anything is of no use.
+    // What has ended is read from storage from here on; an entry without anything is of no use.
     found->second->dead.reset();
+    found->second->completed.reset();
+    recharge(*found->second);
     if (found->second->all_absent()) remove(found->second);
   }
   evict();
@@ -287,7 +340,8 @@ void BatchLedger::recharge(Entry& entry) {
   entry.charge = kEntryOverhead;
   if (entry.record) entry.charge += size_of(*entry.record);
   if (entry.state) entry.charge += size_of(*entry.state);
-  if (entry.dead) entry.charge += size_of(entry.dead->record) + size_of(entry.dead->state);
+  if (entry.dead) entry.charge += size_of(*entry.dead);
+  if (entry.completed) entry.charge += size_of(*entry.completed);
   cached_bytes_ += entry.charge;
 }
 

@@ -27,7 +27,8 @@ class BatchLedger final : public Ledger {
 
   Result<RecordPtr> record(JobKey job) override;
   Result<StatePtr> state(JobKey job) override;
-  Result<DeadJob> dead(JobKey job) override;
+  Result<EndedJob> dead(JobKey job) override;
+  Result<EndedJob> completed(JobKey job) override;
   Result<std::optional<KeyEntry>> key(QueueNumber queue, std::string_view key) override;
   std::string raw_record(JobKey job) override;
   std::uint64_t stored_byte_size(JobKey job) override;
@@ -35,13 +36,22 @@ class BatchLedger final : public Ledger {
   void put_job(JobKey job, RecordPtr record) override;
   void put_state(JobKey job, StatePtr state) override;
   void erase_job(JobKey job) override;
-  void bury(JobKey job, DeadJob dead) override;
-  void erase_dead(JobKey job) override;
+  void bury(JobKey job, EndedJob dead) override;
+  void complete(JobKey job, EndedJob completed) override;
+  void erase_dead(JobKey job, Timestamp ended_at) override;
+  void erase_completed(JobKey job, Timestamp ended_at) override;
+  void erase_ending(JobKey job, JobStatus status, Timestamp ended_at) override;
   void put_key(QueueNumber queue, std::string_view key, KeyEntry entry) override;
   void erase_key(QueueNumber queue, std::string_view key) override;
   void put_queue(const QueueRecord& queue) override;
   void erase_queue(const QueueRecord& queue) override;
   void put_totals(QueueNumber queue, const QueueTotals& totals) override;
+  void put_operation(const Operation& operation) override;
+  void erase_operation(OperationId id) override;
+  void put_audit(const AuditRecord& record) override;
+  void erase_audit(std::uint64_t number) override;
+  void put_webhook(const WebhookKey& key, EndedJob dead) override;
+  void erase_webhook(const WebhookKey& key) override;
   void put_server(const ServerState& server) override;
 
   const ChangeSet& open_changes() const { return open_; }
@@ -60,7 +70,8 @@ class BatchLedger final : public Ledger {
     JobKey job;
     std::optional<RecordPtr> record;
     std::optional<StatePtr> state;
-    std::optional<DeadJob> dead;
+    std::optional<EndedJob> dead;
+    std::optional<EndedJob> completed;
     std::uint64_t changed_by = 0;  // the latest batch that changed it
     std::size_t charge = 0;
     bool all_absent() const;

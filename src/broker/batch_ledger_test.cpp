@@ -65,7 +65,7 @@ TEST_F(BatchLedgerTest, BuryMovesTheJobAmongTheDead) {
   EXPECT_FALSE(stored(storage::Keyspace::states, kJob));
   EXPECT_TRUE(stored(storage::Keyspace::dead, kJob));
   EXPECT_EQ(ledger.dead(kJob)->record->payload, "a");
-  ledger.erase_dead(kJob);
+  ledger.erase_dead(kJob, {});
   EXPECT_EQ(ledger.dead(kJob)->record, nullptr);
   commit();
   EXPECT_EQ(ledger.dead(kJob)->record, nullptr);

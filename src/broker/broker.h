@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@
 #include "broker/metrics.h"
 #include "engine/commands.h"
 #include "model/limits.h"
+#include "model/webhook.h"
 #include "storage/storage.h"
 
 namespace reprise {
@@ -39,6 +41,12 @@ std::string_view durability_mode_name(DurabilityMode mode);
 
 template <class T>
 using Done = absl::AnyInvocable<void(Result<T>)>;
+
+struct SelectionRequest {
+  QueueName queue;
+  std::vector<std::string> ids;
+  std::string asked_by;  // the name of the token it came with; empty: none
+};
 
 struct BackupCommand {
   std::string directory;
@@ -86,15 +94,39 @@ class Broker {
   virtual void put_queue(PutQueueCommand command, Done<PutQueueReply> done) = 0;
   virtual void edit_queue(QueueName name, ConfigEdit edit, Done<QueueStats> done) = 0;
   virtual void pause_queue(QueueName name, bool paused, Done<QueueStats> done) = 0;
-  virtual void delete_queue(QueueName name, Done<QueueStats> done) = 0;  // its last stats
+  virtual void delete_queue(QueueName name, std::string asked_by,
+                            Done<QueueStats> done) = 0;  // its last stats
   virtual void queue_stats(QueueName name, Done<QueueStats> done) = 0;
   // Of one namespace, or of all when `ns` is empty; by name.
   virtual void list_queues(std::string ns, Done<std::vector<QueueStats>> done) = 0;
 
   // `id` is a whole id or a unique prefix of one.
-  virtual void drop_job(QueueName queue, std::string id, Done<DroppedJob> done) = 0;
+  virtual void drop_job(QueueName queue, std::string id, std::string asked_by,
+                        Done<DroppedJob> done) = 0;
   virtual void show_job(QueueName queue, std::string id, Done<JobView> done) = 0;
   virtual void browse(BrowseQuery query, Done<BrowsePage> done) = 0;
+
+  // Of jobs that were given up. `ids` are whole ids or unique prefixes.
+  virtual void retry(SelectionRequest request, Done<SelectionReply> done) = 0;
+  virtual void purge(SelectionRequest request, Done<SelectionReply> done) = 0;
+  // Answers when the operation has ended, or after `wait` as it is then.
+  virtual void start_operation(StartOperationCommand command, Duration wait,
+                               Done<Operation> done) = 0;
+  virtual void preview(StartOperationCommand command, Done<SelectionPreview> done) = 0;
+  virtual void list_operations(Done<std::vector<Operation>> done) = 0;  // newest first
+  virtual void show_operation(OperationId id, Done<Operation> done) = 0;
+  virtual void cancel_operation(OperationId id, std::string asked_by, Done<Operation> done) = 0;
+  virtual void error_groups(ErrorGroupsQuery query, Done<ErrorGroups> done) = 0;
+  virtual void audit(AuditQuery query, Done<AuditPage> done) = 0;
+
+  // Deaths that are to be told, oldest first, after a given one; and those that need not be told
+  // any more (how many).
+  virtual void pending_webhooks(std::optional<WebhookKey> after, std::uint32_t limit,
+                                Done<std::vector<PendingWebhook>> done) = 0;
+  virtual void finish_webhooks(std::vector<WebhookKey> keys, Done<std::uint64_t> done) = 0;
+  // From now on `told` is called, on one of the broker's threads, when there are new ones. It must
+  // be short.
+  virtual void on_webhooks(std::function<void()> told) = 0;
 
   // Copies everything that was acknowledged before the call to a directory that is not there yet.
   // Runs beside everything else and may take long. Errc::backup_running: one at a time; the others
@@ -106,6 +138,9 @@ class Broker {
   virtual const Limits& limits() const = 0;
   virtual bool disk_low() const = 0;
   virtual Timestamp now() const = 0;
+
+  // Who waits for an operation is answered at once, from now on: the server is about to stop.
+  virtual void stop_waiting() = 0;
 
   // Ends waiting claims with an empty reply, commits what was accepted, syncs, answers, and joins
   // the threads. Commands from then on get Errc::shutting_down.

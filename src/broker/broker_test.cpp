@@ -262,19 +262,20 @@ TEST_F(BrokerTest, DroppingByPrefixAndBrowsing) {
       call<BrowsePage>([&](auto done) { broker->browse({.queue = kQueue}, std::move(done)); });
   EXPECT_EQ(page->jobs.size(), 1U);
   const auto dropped =
-      call<DroppedJob>([&](auto done) { broker->drop_job(kQueue, prefix, std::move(done)); });
+      call<DroppedJob>([&](auto done) { broker->drop_job(kQueue, prefix, "", std::move(done)); });
   EXPECT_EQ(dropped->status, JobStatus::pending);
   const auto again =
-      call<DroppedJob>([&](auto done) { broker->drop_job(kQueue, prefix, std::move(done)); });
+      call<DroppedJob>([&](auto done) { broker->drop_job(kQueue, prefix, "", std::move(done)); });
   EXPECT_EQ(again.error().code, Errc::job_not_found);
 }
 
 TEST_F(BrokerTest, DeletingAQueueReclaimsItsSpace) {
   start_push().get().value();
   const auto deleted =
-      call<QueueStats>([&](auto done) { broker->delete_queue(kQueue, std::move(done)); });
+      call<QueueStats>([&](auto done) { broker->delete_queue(kQueue, "", std::move(done)); });
   EXPECT_EQ(deleted->by_status[static_cast<std::size_t>(JobStatus::pending)], 1U);
-  EXPECT_TRUE(eventually([&] { return storage.reclaims() == 4; }));
+  EXPECT_TRUE(
+      eventually([&] { return storage.reclaims() == std::ssize(storage::kQueueKeyspaces); }));
 }
 
 TEST_F(BrokerTest, OneBackupAtATimeAndEachIsTold) {

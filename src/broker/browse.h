@@ -5,26 +5,25 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "model/job.h"
+#include "model/job_filter.h"
+#include "model/operation.h"
 #include "model/queue.h"
 
 namespace reprise {
 
-struct JobFilter {
-  std::optional<JobStatus> status;
-  std::optional<Lane> lane;
-  std::string error;                   // substring of the last error; empty: any
-  std::optional<Duration> older_than;  // pushed longer ago than this
-  std::vector<std::pair<std::string, std::string>> headers;  // each must be there with this value
+enum class BrowseOrder : std::uint8_t {
+  push,
+  newest,  // the latest to end first; of dead or completed jobs only
 };
 
 struct BrowseQuery {
   QueueName queue;
   JobFilter filter;
+  BrowseOrder order = BrowseOrder::push;
   std::uint32_t limit = 50;
   std::string cursor;  // from the page before; empty: the start
 };
@@ -38,10 +37,51 @@ struct JobView {
 };
 
 struct BrowsePage {
-  std::vector<JobView> jobs;  // by push order
+  std::vector<JobView> jobs;
   // Empty: the end. A page may be shorter than the limit, even empty, and still have a cursor: one
   // call looks at a bounded number of jobs.
   std::string cursor;
+};
+
+// What a retry or purge by filter would do.
+struct SelectionPreview {
+  std::uint64_t matched = 0;
+  std::vector<JobView> examples;  // the first few
+};
+
+struct ErrorGroupsQuery {
+  QueueName queue;
+  std::optional<JobStatus> status;  // dead or failed; nothing: both
+  std::uint32_t limit = 50;
+};
+// Jobs that died of, or cool down after, the same error.
+struct ErrorGroup {
+  std::uint64_t fingerprint{};
+  std::uint64_t dead = 0;
+  std::uint64_t failed = 0;
+  Timestamp first_seen = kNever;
+  Timestamp last_seen{};
+  Seq example{};           // the latest
+  std::string error;       // its normal form
+  std::string error_type;  // empty: none
+
+  std::uint64_t count() const { return dead + failed; }
+};
+struct ErrorGroups {
+  std::vector<ErrorGroup> groups;  // the largest first
+  std::uint64_t other = 0;         // jobs of the groups left out
+};
+
+struct AuditQuery {
+  std::string ns;     // empty: all
+  std::string queue;  // empty: all
+  std::optional<AuditAction> action;
+  std::uint32_t limit = 50;
+  std::optional<std::uint64_t> before;  // only records with smaller numbers
+};
+struct AuditPage {
+  std::vector<AuditRecord> records;     // newest first
+  std::optional<std::uint64_t> before;  // where the next page begins; nothing: the end
 };
 
 }  // namespace reprise

@@ -6,6 +6,7 @@
 namespace reprise {
 namespace {
 
+using storage::EndKind;
 using storage::Keyspace;
 
 // One overload per kind of change: which keyspaces it touches.
@@ -25,10 +26,21 @@ struct Encoder {
   }
   void operator()(const Bury& change) const {
     (*this)(EraseJob{change.job});
-    batch.put(Keyspace::dead, storage::job_key(change.job), storage::encode_dead(change.dead));
+    put_ended(Keyspace::dead, EndKind::dead, change.job, change.dead);
+  }
+  void operator()(const Complete& change) const {
+    (*this)(EraseJob{change.job});
+    put_ended(Keyspace::completed, EndKind::completed, change.job, change.completed);
   }
   void operator()(const EraseDead& change) const {
-    batch.erase(Keyspace::dead, storage::job_key(change.job));
+    erase_ended(Keyspace::dead, EndKind::dead, change.job, change.ended_at);
+  }
+  void operator()(const EraseCompleted& change) const {
+    erase_ended(Keyspace::completed, EndKind::completed, change.job, change.ended_at);
+  }
+  void operator()(const EraseEnding& change) const {
+    const EndKind kind = change.status == JobStatus::completed ? EndKind::completed : EndKind::dead;
+    batch.erase(Keyspace::endings, ending_key(kind, change.job, change.ended_at));
   }
   void operator()(const PutKey& change) const {
     batch.put(Keyspace::keys, storage::idempotency_key(change.queue, change.key),
@@ -46,8 +58,7 @@ struct Encoder {
     batch.erase(Keyspace::meta, storage::totals_key(change.number));
     const std::string begin = storage::queue_begin(change.number);
     const std::string end = storage::queue_end(change.number);
-    for (const Keyspace keyspace :
-         {Keyspace::jobs, Keyspace::states, Keyspace::dead, Keyspace::keys}) {
+    for (const Keyspace keyspace : storage::kQueueKeyspaces) {
       batch.erase_range(keyspace, begin, end);
     }
   }
@@ -55,8 +66,42 @@ struct Encoder {
     batch.put(Keyspace::meta, storage::totals_key(change.queue),
               storage::encode_totals(change.totals));
   }
+  void operator()(const PutOperation& change) const {
+    batch.put(Keyspace::meta, storage::operation_key(change.operation.id),
+              storage::encode_operation(change.operation));
+  }
+  void operator()(const EraseOperation& change) const {
+    batch.erase(Keyspace::meta, storage::operation_key(change.id));
+  }
+  void operator()(const PutAudit& change) const {
+    batch.put(Keyspace::meta, storage::audit_key(change.record.number),
+              storage::encode_audit(change.record));
+  }
+  void operator()(const EraseAudit& change) const {
+    batch.erase(Keyspace::meta, storage::audit_key(change.number));
+  }
+  void operator()(const PutWebhook& change) const {
+    batch.put(Keyspace::meta, storage::webhook_key(change.key), storage::encode_ended(change.dead));
+  }
+  void operator()(const EraseWebhook& change) const {
+    batch.erase(Keyspace::meta, storage::webhook_key(change.key));
+  }
   void operator()(const PutServer& change) const {
     batch.put(Keyspace::meta, storage::kServerKey, storage::encode_server(change.server));
+  }
+
+  // A job that has ended stands under its key, and under the time it ended.
+  void put_ended(Keyspace keyspace, EndKind kind, JobKey job, const EndedJob& ended) const {
+    batch.put(keyspace, storage::job_key(job), storage::encode_ended(ended));
+    batch.put(Keyspace::endings, ending_key(kind, job, ended.state->ended_at),
+              storage::encode_ending(storage::ending_of(ended)));
+  }
+  void erase_ended(Keyspace keyspace, EndKind kind, JobKey job, Timestamp ended_at) const {
+    batch.erase(keyspace, storage::job_key(job));
+    batch.erase(Keyspace::endings, ending_key(kind, job, ended_at));
+  }
+  static std::string ending_key(EndKind kind, JobKey job, Timestamp at) {
+    return storage::ending_key({.queue = job.queue, .kind = kind, .at = at, .seq = job.seq});
   }
 };
 

@@ -10,8 +10,10 @@
 
 #include "base/ids.h"
 #include "model/job.h"
+#include "model/operation.h"
 #include "model/queue.h"
 #include "model/server_state.h"
+#include "model/webhook.h"
 #include "storage/batch.h"
 
 namespace reprise {
@@ -29,10 +31,24 @@ struct EraseJob {
 };
 struct Bury {
   JobKey job;
-  DeadJob dead;
+  EndedJob dead;
+};
+struct Complete {
+  JobKey job;
+  EndedJob completed;
 };
 struct EraseDead {
   JobKey job;
+  Timestamp ended_at;
+};
+struct EraseCompleted {
+  JobKey job;
+  Timestamp ended_at;
+};
+struct EraseEnding {
+  JobKey job;
+  JobStatus status{};
+  Timestamp ended_at;
 };
 struct PutKey {
   QueueNumber queue{};
@@ -54,16 +70,38 @@ struct PutTotals {
   QueueNumber queue{};
   QueueTotals totals;
 };
+struct PutOperation {
+  Operation operation;
+};
+struct EraseOperation {
+  OperationId id{};
+};
+struct PutAudit {
+  AuditRecord record;
+};
+struct EraseAudit {
+  std::uint64_t number{};
+};
+struct PutWebhook {
+  WebhookKey key;
+  EndedJob dead;
+};
+struct EraseWebhook {
+  WebhookKey key;
+};
 struct PutServer {
   ServerState server;
 };
 
-using Change = std::variant<PutJob, PutState, EraseJob, Bury, EraseDead, PutKey, EraseKey, PutQueue,
-                            EraseQueue, PutTotals, PutServer>;
+using Change =
+    std::variant<PutJob, PutState, EraseJob, Bury, Complete, EraseDead, EraseCompleted, EraseEnding,
+                 PutKey, EraseKey, PutQueue, EraseQueue, PutTotals, PutOperation, EraseOperation,
+                 PutAudit, EraseAudit, PutWebhook, EraseWebhook, PutServer>;
 
 struct ChangeSet {
   std::vector<Change> changes;
   std::size_t payload_bytes = 0;  // about what the encoded form will take
+  bool has_webhooks = false;      // somebody is to be told of a death
 
   bool empty() const { return changes.empty(); }
 };

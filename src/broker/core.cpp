@@ -21,6 +21,7 @@ class Recovery : private storage::LiveJobVisitor {
   Status run() {
     REPRISE_TRY(restore_server());
     REPRISE_TRY(restore_queues());
+    REPRISE_TRY(restore_operations());
     return storage_.visit_live_jobs(*this);
   }
 
@@ -44,6 +45,21 @@ class Recovery : private storage::LiveJobVisitor {
       if (!totals) return totals.error();
       engine_.restore_queue(*queue, *totals);
       numbers_.insert(queue->number);
+    }
+    return cursor->status();
+  }
+
+  Status restore_operations() {
+    const auto cursor = snapshot_->cursor(Keyspace::meta, storage::kOperationPrefix,
+                                          storage::prefix_end(storage::kOperationPrefix));
+    for (; cursor->valid(); cursor->next()) {
+      const auto operation = storage::decode_operation(cursor->value());
+      if (!operation) return operation.error();
+      // One that runs has its queue: deleting it ends the operation in the same batch.
+      if (operation->state == OperationState::running) {
+        REPRISE_TRY(require_queue(operation->queue));
+      }
+      engine_.restore_operation(*operation);
     }
     return cursor->status();
   }

@@ -27,6 +27,9 @@ class JobReader {
   Result<BrowsePage> browse(const BrowseQuery& query, Timestamp now) const;
 
  private:
+  Result<BrowsePage> browse_pushed(const BrowseQuery& query, Timestamp now) const;
+  Result<BrowsePage> browse_newest(const BrowseQuery& query, Timestamp now) const;
+
   const storage::Storage& storage_;
   const QueueNumber queue_;
 };

@@ -64,7 +64,7 @@ class JobReaderStatusTest : public JobReaderTest {
   void SetUp() override {
     JobReaderTest::SetUp();
     const auto keep_trying = [](QueueConfig& config) {
-      config.retry = {.attempts = 3, .cooldown = seconds(60)};
+      config.retry = {.attempts = 3, .wait = seconds(60)};
       return ok();
     };
     ASSERT_TRUE(core->engine().edit_queue(kQueue, keep_trying, clock.now()).has_value());

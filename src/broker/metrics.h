@@ -31,6 +31,7 @@ struct BrokerMetrics {
   std::uint64_t events_published = 0;
   std::uint64_t free_disk_bytes = 0;
   bool disk_low = false;
+  std::uint64_t operations_running = 0;
 };
 
 }  // namespace reprise

@@ -1,4 +1,4 @@
-#include "broker/threaded_broker.h"
+#include "broker/threaded_broker_impl.h"
 
 #include <algorithm>
 #include <utility>
@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kOpenBytesMax = 32U << 20;
 constexpr std::size_t kOpenCommandsMax = 20'000;
 constexpr std::size_t kReadsQueuedMax = 1'000;
+constexpr std::size_t kScansQueuedMax = 100;
 constexpr std::size_t kMaintenanceQueuedMax = 100'000;
 constexpr Duration kKeySweepInterval = std::chrono::minutes(10);
 constexpr std::size_t kKeysPerSweepStep = 1'000;
@@ -23,6 +24,18 @@ std::size_t size_of(const PushCommand& command) {
   std::size_t size = 0;
   for (const auto& job : command.jobs) size += job ? job->payload.size() + 256 : 256;
   return size;
+}
+
+}  // namespace
+
+namespace {
+
+std::vector<Operation> running_operations(const Engine& engine) {
+  std::vector<Operation> running;
+  for (const auto& [id, operation] : engine.operations()) {
+    if (operation.state == OperationState::running) running.push_back(operation);
+  }
+  return running;
 }
 
 }  // namespace
@@ -55,9 +68,11 @@ ThreadedBroker::ThreadedBroker(storage::Storage& storage, const Clock& clock,
       events_(static_cast<std::uint64_t>(clock.now().time_since_epoch().count())),
       disk_guard_(options_.free_disk_bytes, options_.disk_reserve_bytes),
       core_(std::move(core)),
+      unfinished_(running_operations(core_->engine())),
       last_now_(clock.now()),
       next_key_sweep_(last_now_ + kKeySweepInterval),
       reader_("reader", kReadsQueuedMax),
+      scanner_("scanner", kScansQueuedMax),
       maintenance_("maintenance", kMaintenanceQueuedMax),
       commit_(storage, events_, options_.durability, options_.sync_interval,
               {.on_committed =
@@ -70,7 +85,12 @@ ThreadedBroker::ThreadedBroker(storage::Storage& storage, const Clock& clock,
                      wake_.notify_one();
                    },
                .on_fatal = [this](const Error& error) { on_fatal(error); }}),
-      engine_thread_([this] { run_engine(); }) {}
+      engine_thread_([this] { run_engine(); }),
+      housekeeper_(std::make_unique<Housekeeper>(storage, clock, housekeeping())) {
+  for (const Operation& operation : unfinished_) {
+    housekeeper_->begin(operation, Duration::zero(), nullptr);
+  }
+}
 
 ThreadedBroker::~ThreadedBroker() { stop(); }
 
@@ -80,9 +100,11 @@ void ThreadedBroker::stop() {
     stopping_ = true;
   }
   wake_.notify_one();
+  housekeeper_->stop();
   if (engine_thread_.joinable()) engine_thread_.join();
   commit_.stop();
   reader_.stop();
+  scanner_.stop();
   interrupted_ = true;
   storage_.interrupt_maintenance();
   maintenance_.stop();
@@ -113,25 +135,6 @@ Status ThreadedBroker::admit(Queued queued) {
   }
   wake_.notify_one();
   return ok();
-}
-
-template <class T, class Apply>
-void ThreadedBroker::post(Done<T> done, std::size_t bytes, Apply apply) {
-  // Shared, because a refused task is destroyed with all it holds and the caller is still owed its
-  // answer.
-  auto shared_done = std::make_shared<Done<T>>(std::move(done));
-  Task task = [this, shared_done, apply = std::move(apply)](Timestamp now) mutable {
-    reply_with_batch<T>(std::move(*shared_done), apply(now));
-  };
-  if (const Status admitted = admit({std::move(task), bytes}); !admitted) {
-    (*shared_done)(admitted.error());
-  }
-}
-
-template <class T>
-void ThreadedBroker::reply_with_batch(Done<T> done, Result<T> result) {
-  open_replies_.emplace_back(
-      [done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
 }
 
 void ThreadedBroker::push(PushCommand command, Done<PushReply> done) {
@@ -208,14 +211,18 @@ void ThreadedBroker::pause_queue(QueueName name, bool paused, Done<QueueStats> d
   });
 }
 
-void ThreadedBroker::delete_queue(QueueName name, Done<QueueStats> done) {
+void ThreadedBroker::delete_queue(QueueName name, std::string asked_by, Done<QueueStats> done) {
   Done<QueueStats> then_reclaim = [this, done = std::move(done)](Result<QueueStats> stats) mutable {
-    if (stats) reclaim_later(stats->queue.number);
+    if (stats) {
+      housekeeper_->queue_deleted(stats->queue.number);
+      reclaim_later(stats->queue.number);
+    }
     done(std::move(stats));
   };
-  post<QueueStats>(std::move(then_reclaim), 0, [this, name = std::move(name)](Timestamp now) {
-    return core_->engine().delete_queue(name, now);
-  });
+  post<QueueStats>(std::move(then_reclaim), 0,
+                   [this, name = std::move(name), by = std::move(asked_by)](Timestamp now) {
+                     return core_->engine().delete_queue(name, by, now);
+                   });
 }
 
 void ThreadedBroker::queue_stats(QueueName name, Done<QueueStats> done) {
@@ -232,28 +239,8 @@ void ThreadedBroker::list_queues(std::string ns, Done<std::vector<QueueStats>> d
 
 // --- Reads ----------------------------------------------------------------------------------
 
-template <class T, class Read>
-void ThreadedBroker::post_read(QueueName queue, Done<T> done, Read read) {
-  Done<ReadStart> started = [this, done = std::move(done),
-                             read = std::move(read)](Result<ReadStart> start) mutable {
-    if (!start) return done(start.error());
-    auto shared_done = std::make_shared<Done<T>>(std::move(done));
-    const bool posted =
-        reader_.post([shared_done, read = std::move(read), start = *start]() mutable {
-          read(start, std::move(*shared_done));
-        });
-    if (!posted) (*shared_done)(Error{Errc::overloaded, "too many reads are waiting"});
-  };
-  post<ReadStart>(std::move(started), 0,
-                  [this, queue = std::move(queue)](Timestamp) -> Result<ReadStart> {
-                    const auto number = core_->engine().find_queue(queue);
-                    if (!number) return number.error();
-                    return ReadStart{*number, core_->engine().next_seq()};
-                  });
-}
-
 void ThreadedBroker::show_job(QueueName queue, std::string id, Done<JobView> done) {
-  post_read<JobView>(std::move(queue), std::move(done),
+  post_read<JobView>(reader_, std::move(queue), std::move(done),
                      [this, id = std::move(id)](ReadStart start, Done<JobView> reply) {
                        const JobReader reader(storage_, start.queue);
                        const auto seq = reader.resolve(id, start.seq_end);
@@ -264,21 +251,23 @@ void ThreadedBroker::show_job(QueueName queue, std::string id, Done<JobView> don
 
 void ThreadedBroker::browse(BrowseQuery query, Done<BrowsePage> done) {
   QueueName queue = query.queue;
-  post_read<BrowsePage>(std::move(queue), std::move(done),
+  post_read<BrowsePage>(reader_, std::move(queue), std::move(done),
                         [this, query = std::move(query)](ReadStart start, Done<BrowsePage> reply) {
                           reply(JobReader(storage_, start.queue).browse(query, now()));
                         });
 }
 
-void ThreadedBroker::drop_job(QueueName queue, std::string id, Done<DroppedJob> done) {
+void ThreadedBroker::drop_job(QueueName queue, std::string id, std::string asked_by,
+                              Done<DroppedJob> done) {
   QueueName name = queue;
   post_read<DroppedJob>(
-      std::move(queue), std::move(done),
-      [this, name = std::move(name), id = std::move(id)](ReadStart start, Done<DroppedJob> reply) {
+      reader_, std::move(queue), std::move(done),
+      [this, name = std::move(name), id = std::move(id), by = std::move(asked_by)](
+          ReadStart start, Done<DroppedJob> reply) {
         const auto seq = JobReader(storage_, start.queue).resolve(id, start.seq_end);
         if (!seq) return reply(seq.error());
-        post<DroppedJob>(std::move(reply), 0, [this, name, seq = *seq](Timestamp at) {
-          return core_->engine().drop(name, seq, at);
+        post<DroppedJob>(std::move(reply), 0, [this, name, by, seq = *seq](Timestamp at) {
+          return core_->engine().drop(name, seq, by, at);
         });
       });
 }
@@ -361,6 +350,10 @@ void ThreadedBroker::submit_open_batch() {
     engine_metrics_.cache_misses = core_->ledger().misses();
     if (!commit_idle_ || !has_open_work()) return;
     commit_idle_ = false;
+    // Told like a reply: when they can be found in storage.
+    if (core_->ledger().open_changes().has_webhooks && told_webhooks_) {
+      open_replies_.emplace_back(told_webhooks_);
+    }
   }
   commit_.submit({.batch = core_->seal(last_now_),
                   .replies = std::exchange(open_replies_, {}),
@@ -384,8 +377,7 @@ void ThreadedBroker::finish() {
 void ThreadedBroker::reclaim_later(QueueNumber queue) {
   using storage::Keyspace;
   (void)maintenance_.post([this, queue] {
-    for (const Keyspace keyspace :
-         {Keyspace::jobs, Keyspace::states, Keyspace::dead, Keyspace::keys}) {
+    for (const Keyspace keyspace : storage::kQueueKeyspaces) {
       if (interrupted_) return;
       // What fails here is space, not data: compaction gets to it in time.
       (void)storage_.reclaim(keyspace, storage::queue_begin(queue), storage::queue_end(queue))
@@ -464,6 +456,7 @@ BrokerMetrics ThreadedBroker::metrics() const {
   metrics.events_published = events_.published();
   metrics.free_disk_bytes = disk_guard_.free_bytes();
   metrics.disk_low = disk_low();
+  metrics.operations_running = housekeeper_->running();
   return metrics;
 }
 

@@ -4,8 +4,9 @@
 //   replies
 //                                        ▲                                        │
 //                                        └────────────── batch committed ─────────┘
-//   reader thread: browse, show, ids.   maintenance thread: disk space of deleted queues, old keys,
-//                                       backups.
+//   reader: browse, show, ids.   scanner: reads that may take long.
+//   maintenance: disk space of deleted queues, old keys, backups.
+//   housekeeper: operations, and ended jobs that are kept no longer.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -23,6 +24,7 @@
 #include "broker/commit_thread.h"
 #include "broker/core.h"
 #include "broker/disk_guard.h"
+#include "broker/housekeeper.h"
 #include "broker/worker_thread.h"
 
 namespace reprise {
@@ -44,13 +46,28 @@ class ThreadedBroker final : public Broker {
   void put_queue(PutQueueCommand command, Done<PutQueueReply> done) override;
   void edit_queue(QueueName name, ConfigEdit edit, Done<QueueStats> done) override;
   void pause_queue(QueueName name, bool paused, Done<QueueStats> done) override;
-  void delete_queue(QueueName name, Done<QueueStats> done) override;
+  void delete_queue(QueueName name, std::string asked_by, Done<QueueStats> done) override;
   void queue_stats(QueueName name, Done<QueueStats> done) override;
   void list_queues(std::string ns, Done<std::vector<QueueStats>> done) override;
 
-  void drop_job(QueueName queue, std::string id, Done<DroppedJob> done) override;
+  void drop_job(QueueName queue, std::string id, std::string asked_by,
+                Done<DroppedJob> done) override;
   void show_job(QueueName queue, std::string id, Done<JobView> done) override;
   void browse(BrowseQuery query, Done<BrowsePage> done) override;
+
+  void retry(SelectionRequest request, Done<SelectionReply> done) override;
+  void purge(SelectionRequest request, Done<SelectionReply> done) override;
+  void start_operation(StartOperationCommand command, Duration wait, Done<Operation> done) override;
+  void preview(StartOperationCommand command, Done<SelectionPreview> done) override;
+  void list_operations(Done<std::vector<Operation>> done) override;
+  void show_operation(OperationId id, Done<Operation> done) override;
+  void cancel_operation(OperationId id, std::string asked_by, Done<Operation> done) override;
+  void error_groups(ErrorGroupsQuery query, Done<ErrorGroups> done) override;
+  void audit(AuditQuery query, Done<AuditPage> done) override;
+  void pending_webhooks(std::optional<WebhookKey> after, std::uint32_t limit,
+                        Done<std::vector<PendingWebhook>> done) override;
+  void finish_webhooks(std::vector<WebhookKey> keys, Done<std::uint64_t> done) override;
+  void on_webhooks(std::function<void()> told) override;
 
   void backup(BackupCommand command, Done<BackupReply> done) override;
 
@@ -59,6 +76,7 @@ class ThreadedBroker final : public Broker {
   const Limits& limits() const override { return options_.limits; }
   bool disk_low() const override { return disk_guard_.is_low() || storage_.out_of_space(); }
   Timestamp now() const override { return clock_.now(); }
+  void stop_waiting() override { housekeeper_->stop_waiting(); }
   void stop() override;
 
  private:
@@ -83,7 +101,14 @@ class ThreadedBroker final : public Broker {
   void reply_with_batch(Done<T> done, Result<T> result);
   // Runs `read(start)` on the reader's thread once all that came before is committed.
   template <class T, class Read>
-  void post_read(QueueName queue, Done<T> done, Read read);
+  void post_read(WorkerThread& reader, QueueName queue, Done<T> done, Read read);
+  // The same without a queue, and without waiting for anything.
+  template <class T, class Read>
+  void read_on(WorkerThread& reader, Done<T> done, Read read);
+
+  using SelectionAction = Result<SelectionReply> (Engine::*)(const SelectionCommand&, Timestamp);
+  void select(SelectionRequest request, SelectionAction act, Done<SelectionReply> done);
+  Housekeeper::Requests housekeeping();
 
   void run_engine();
   std::vector<Queued> wait_for_tasks();
@@ -111,6 +136,7 @@ class ThreadedBroker final : public Broker {
 
   // The engine thread's own.
   std::unique_ptr<BrokerCore> core_;
+  const std::vector<Operation> unfinished_;  // when the server started
   absl::flat_hash_map<ClaimId, Done<ClaimReply>> waiting_;
   std::vector<CommitThread::Reply> open_replies_;
   std::size_t open_commands_ = 0;
@@ -127,11 +153,14 @@ class ThreadedBroker final : public Broker {
   bool stopping_ = false;
   bool fatal_ = false;
   BrokerMetrics engine_metrics_;
+  std::function<void()> told_webhooks_;
 
   WorkerThread reader_;
+  WorkerThread scanner_;  // reads that may take long
   WorkerThread maintenance_;
   CommitThread commit_;
   std::thread engine_thread_;
+  std::unique_ptr<Housekeeper> housekeeper_;
 };
 
 }  // namespace reprise

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "model/job.h"
+#include "model/operation.h"
 #include "model/queue.h"
 
 namespace reprise {
@@ -75,8 +76,10 @@ struct AckItem {
 struct FailItem {
   Result<LeaseToken> token;
   std::string error;
-  std::optional<Duration> delay;  // retry then, instead of when the policy says
-  bool final = false;             // give up now
+  std::string error_type;
+  AttemptOutcome outcome = AttemptOutcome::failed;  // or worker_lost
+  std::optional<Duration> delay;                    // retry then, instead of when the policy says
+  bool final = false;                               // give up now
 };
 struct ReleaseItem {
   Result<LeaseToken> token;
@@ -118,6 +121,33 @@ struct PutQueueReply {
 
 // Edits a config in place or refuses; runs on the engine's thread, so it sees the current one.
 using ConfigEdit = std::function<Status(QueueConfig&)>;
+
+// Jobs named by hand. An id that names no job, or several, arrives as its error.
+struct SelectedJob {
+  std::string id;  // as it was given
+  Result<Seq> seq;
+};
+struct SelectionCommand {
+  QueueName queue;
+  std::vector<SelectedJob> jobs;
+  std::string asked_by;  // the name of the token it came with; empty: none
+};
+struct SelectionReply {
+  std::uint64_t done = 0;
+  std::vector<SkippedJob> skipped;
+  std::vector<std::string> not_found;
+  std::optional<Error> first_refusal;
+};
+
+// A retry or purge of all that a filter selects.
+struct StartOperationCommand {
+  OperationKind kind{};
+  QueueName queue;
+  JobFilter filter;
+  std::optional<std::uint64_t> limit;
+  std::optional<Rate> rate;
+  std::string asked_by;
+};
 
 struct DroppedJob {
   JobKey job;

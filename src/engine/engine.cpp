@@ -29,13 +29,13 @@ void Engine::restore_job(const StoredJob& job) {
   if (job.state == nullptr) {
     queue.fresh.insert(job.priority, job.key.seq);
   } else if (job.state->status == JobStatus::active) {
-    leases_.grant({.job = job.key,
-                   .nonce = job.state->lease_nonce,
-                   .deadline = job.state->lease_deadline,
-                   .priority = job.priority,
-                   .expires_at = job.expires_at,
-                   .byte_size = job.byte_size});
-    ++queue.active;
+    grant_lease(queue, {.job = job.key,
+                        .nonce = job.state->lease_nonce,
+                        .deadline = job.state->lease_deadline,
+                        .priority = job.priority,
+                        .expires_at = job.expires_at,
+                        .byte_size = job.byte_size,
+                        .lane = job.state->lane()});
   } else {
     // Delays that ended meanwhile are the first tick's business.
     place(queue, job.key, job.priority, *job.state, Timestamp::min());
@@ -49,6 +49,10 @@ void Engine::restore_fresh(QueueNumber number, Priority priority, std::span<cons
   const auto found = by_number_.find(number);
   REPRISE_CHECK(found != by_number_.end());
   found->second->fresh.insert_all(priority, seqs);
+}
+
+void Engine::restore_operation(const Operation& operation) {
+  operations_.insert_or_assign(operation.id, operation);
 }
 
 void Engine::seal(Timestamp now) {

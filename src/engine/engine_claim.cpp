@@ -57,6 +57,8 @@ ClaimReply Engine::grant(QueueState& queue, const ClaimCommand& command, StepBud
   }
   if (reply.jobs.empty()) return reply;
   queue.totals.claimed += reply.jobs.size();
+  queue.totals.claimed_retry += static_cast<std::uint64_t>(
+      std::ranges::count_if(reply.jobs, [](const ClaimedJob& job) { return job.failures > 0; }));
   queue.claims.add(now, static_cast<std::uint32_t>(reply.jobs.size()));
   touch(queue);
   return reply;
@@ -65,17 +67,20 @@ ClaimReply Engine::grant(QueueState& queue, const ClaimCommand& command, StepBud
 // Takes the next job out of its lane.
 std::optional<Seq> Engine::next_job(QueueState& queue, LaneChoice choice) {
   const bool fresh = !queue.fresh.empty() && choice != LaneChoice::retry;
-  const bool retry = !queue.retry.empty() && choice != LaneChoice::fresh;
+  const bool retry = queue.retry_waits() && choice != LaneChoice::fresh;
   if (!fresh && !retry) return std::nullopt;
-  const Lane lane = fresh && retry ? queue.lane_share.next() : fresh ? Lane::fresh : Lane::retry;
+  const std::uint32_t share = queue.record.config.fetch.retry_share_ppm;
+  const Lane lane = fresh && retry ? queue.lane_share.next(share)
+                    : fresh        ? Lane::fresh
+                                   : Lane::retry;
   if (lane == Lane::fresh) {
     const auto [priority, seq] = queue.fresh.front();
     queue.fresh.erase(priority, seq);
     return seq;
   }
-  const Seq seq = queue.retry.begin()->seq;
-  queue.retry.erase(queue.retry.begin());
-  return seq;
+  const TimedSeq job = queue.retry.front();
+  queue.retry.erase(job);
+  return job.seq;
 }
 
 // Leases a job that next_job() gave. nullopt: it turned out to be over its ttl or unreadable and
@@ -113,13 +118,13 @@ std::optional<ClaimedJob> Engine::lease_job(QueueState& queue, JobKey key,
   state->worker = command.worker;
   if (state->attempts == 1) state->first_attempt_at = now;
 
-  leases_.grant({.job = key,
-                 .nonce = state->lease_nonce,
-                 .deadline = state->lease_deadline,
-                 .priority = (*record)->priority,
-                 .expires_at = (*record)->expires_at,
-                 .byte_size = (*record)->byte_size()});
-  ++queue.active;
+  grant_lease(queue, {.job = key,
+                      .nonce = state->lease_nonce,
+                      .deadline = state->lease_deadline,
+                      .priority = (*record)->priority,
+                      .expires_at = (*record)->expires_at,
+                      .byte_size = (*record)->byte_size(),
+                      .lane = state->lane()});
   emit(EventType::taken, queue, key.seq, now, {.attempts = state->attempts});
   ClaimedJob job{.token = {key, state->lease_nonce},
                  .record = *record,
@@ -136,11 +141,11 @@ std::uint64_t Engine::quarantine(QueueState& queue, JobKey key, const Error& why
   JobState state;
   if (const auto stored = ledger_.state(key); stored && *stored) state = **stored;
   state.last_error = why.detail;
-  RecordPtr record = record_for_burial(key);
+  DeathReason reason = DeathReason::corrupt;
+  RecordPtr record = record_for_burial(key, reason);
   const std::uint64_t size = record->byte_size();
   forget_job(queue, key, record->expires_at, ledger_.stored_byte_size(key));
-  bury(queue, key, std::move(record), std::move(state), DeathReason::corrupt, DecidedBy::policy,
-       now);
+  bury(queue, key, std::move(record), std::move(state), reason, DecidedBy::policy, now);
   return size;
 }
 
@@ -149,7 +154,7 @@ void Engine::serve_waiting(QueueState& queue, Timestamp now) {
   StepBudget budget;
   while (!budget.spent()) {
     const WaitingClaim* first =
-        waiting_.first(queue.record.number, !queue.fresh.empty(), !queue.retry.empty());
+        waiting_.first(queue.record.number, !queue.fresh.empty(), queue.retry_waits());
     if (first == nullptr) return;
     ClaimReply reply = grant(queue, first->command, budget, now);
     if (reply.jobs.empty()) continue;  // what there was turned out dead; look again

@@ -252,7 +252,7 @@ TEST_F(EngineWaiting, AJobGoesToTheFirstThatItsLaneSuits) {
 
 // All that can make a job pending while somebody waits.
 TEST_F(EngineWaiting, WhateverMakesAJobPendingAnswersAClaim) {
-  configure({.lease = 1h, .retry = {.attempts = 100, .cooldown = 0s}});
+  configure({.lease = 1h, .retry = {.attempts = 100, .wait = 0s}});
   push("a", {.delay = 10s});
   start_waiting(1, {.wait = 1h});
   advance(10s);
@@ -342,7 +342,7 @@ class EngineCorruption : public EngineClaim {
     const JobState death = death_of(seq);
     EXPECT_EQ(death.status, JobStatus::dead);
     EXPECT_EQ(death.death_reason, DeathReason::corrupt);
-    EXPECT_EQ(death.died_at, now());
+    EXPECT_EQ(death.ended_at, now());
     EXPECT_NE(death.last_error, "");
   }
 };
@@ -444,13 +444,34 @@ TEST_F(EngineCorruption, ALeasedJobThatCannotBeReadCanStillBeFinished) {
   EXPECT_EQ(counts(), (Counts{.completed = 1}));
 }
 
-TEST_F(EngineCorruption, AJobWhoseRecordIsLostWhileLeasedDiesWithItsOwnReason) {
+TEST_F(EngineCorruption, AJobWhoseRecordIsLostWhileLeasedDiesAsCorrupt) {
   push("other");
   push("bad", {.ttl = 1h});
   const auto jobs = claim(2);
   ledger_.corrupt_records.insert(jobs[1].token.job);
-  EXPECT_EQ(fail(jobs[1], {.error = "e"})->reason, DeathReason::max_attempts);
+  EXPECT_EQ(fail(jobs[1], {.error = "e"})->reason, DeathReason::corrupt);
   EXPECT_EQ(stats().bytes, 5U) << "its bytes leave the books, not those of others";
+}
+
+// Whatever it would have died of, what is left of it must not be delivered again.
+TEST_F(EngineCorruption, AJobWhoseRecordIsLostWhileLeasedIsNoLetterAndDoesNotComeBack) {
+  configure({.dead_letter_queue = "graves"});
+  push("final");
+  push("late", {.ttl = 1h});
+  push("silent");
+  const auto jobs = claim(3, {.lease = 1h});
+  for (const ClaimedJob& job : jobs) ledger_.corrupt_records.insert(job.token.job);
+  EXPECT_TRUE(fail(jobs[0], {.error = "e", .final = true}));
+  EXPECT_TRUE(extend(jobs[1], 2h));
+  advance(1h);
+  EXPECT_TRUE(release(jobs[1]));
+  EXPECT_EQ(counts(), (Counts{.dead = 3}));
+  EXPECT_EQ(totals().corrupt, 3U);
+  for (const ClaimedJob& job : jobs) {
+    const Seq seq = job.token.job.seq;
+    EXPECT_EQ(death_of(seq).decided_by, DecidedBy::policy);
+    EXPECT_EQ(retry({seq}).first_refusal->code, Errc::wrong_status);
+  }
 }
 
 TEST_F(EngineCorruption, ASizeThatIsWrongSpoilsTheSumOnlyUntilTheQueueIsEmpty) {

@@ -7,37 +7,42 @@
 namespace reprise {
 namespace {
 
-const TimedSeq& timed(const TimedSeq& job) { return job; }
-const TimedSeq& timed(const std::pair<const TimedSeq, Priority>& job) { return job.first; }
-
-// Takes a job out whose time is not known; its time, or nullopt when it is not there.
-template <class Jobs>
-std::optional<Timestamp> take(Jobs& jobs, Seq seq) {
+// Takes a delayed job out whose time is not known; its time, or nullopt when it is not there.
+std::optional<Timestamp> take(absl::btree_map<TimedSeq, Priority>& jobs, Seq seq) {
   const auto found =
-      std::ranges::find_if(jobs, [&](const auto& job) { return timed(job).seq == seq; });
+      std::ranges::find_if(jobs, [&](const auto& job) { return job.first.seq == seq; });
   if (found == jobs.end()) return std::nullopt;
-  const Timestamp at = timed(*found).at;
+  const Timestamp at = found->first.at;
   jobs.erase(found);
   return at;
 }
 
 }  // namespace
 
-Result<DroppedJob> Engine::drop(const QueueName& name, Seq seq, Timestamp now) {
+Result<DroppedJob> Engine::drop(const QueueName& name, Seq seq, const std::string& asked_by,
+                                Timestamp now) {
   QueueState* queue = lookup(name);
   if (queue == nullptr) return queue_not_found(name);
   const JobKey key{queue->record.number, seq};
   auto was = drop_alive(*queue, key, now);
-  if (was && !*was) was = drop_dead(*queue, key);
+  if (was && !*was) was = drop_ended(*queue, key);
   if (!was) return was.error();
   if (!*was) {
     return Error{Errc::job_not_found,
                  "no job " + encode_job_id(seq) + " in queue '" + name.name + "'"};
   }
-  ++queue->totals.dropped;
+  // A completed one has left the queue's books already.
+  if (**was != JobStatus::completed) ++queue->totals.dropped;
   touch(*queue);
   rearm(*queue);
   emit(EventType::dropped, *queue, seq, now);
+  write_audit({.action = AuditAction::drop,
+               .queue = name,
+               .asked_by = asked_by,
+               .ids = {encode_job_id(seq)},
+               .done = 1},
+              now);
+  serve_waiting(*queue, now);  // one retry less may be in flight
   return DroppedJob{key, **was};
 }
 
@@ -50,8 +55,8 @@ Result<std::optional<JobStatus>> Engine::drop_alive(QueueState& queue, JobKey ke
   std::optional<JobStatus> was;
   if (record && state) {
     was = effective_status(state->get(), now);
-    if (leases_.end(key)) {
-      --queue.active;
+    if (const Lease* lease = leases_.find(key)) {
+      end_lease(queue, *lease);
     } else {
       forget_waiting(queue, key, **record, state->get());
     }
@@ -63,14 +68,21 @@ Result<std::optional<JobStatus>> Engine::drop_alive(QueueState& queue, JobKey ke
   return was;
 }
 
-Result<std::optional<JobStatus>> Engine::drop_dead(QueueState& queue, JobKey key) {
+Result<std::optional<JobStatus>> Engine::drop_ended(QueueState& queue, JobKey key) {
   const auto dead = ledger_.dead(key);
   if (!dead && dead.error().code != Errc::corrupt) return dead.error();
-  if (dead && dead->record == nullptr) return std::optional<JobStatus>{};
-  ledger_.erase_dead(key);
-  // One that cannot be read may not have been counted.
-  if (queue.totals.dead_now > 0) --queue.totals.dead_now;
-  return std::optional(JobStatus::dead);
+  if (!dead || dead->record != nullptr) {
+    ledger_.erase_dead(key, dead ? dead->state->ended_at : Timestamp{});
+    // One that cannot be read may not have been counted.
+    if (queue.totals.dead_now > 0) --queue.totals.dead_now;
+    return std::optional(JobStatus::dead);
+  }
+  const auto completed = ledger_.completed(key);
+  if (!completed && completed.error().code != Errc::corrupt) return completed.error();
+  if (completed && completed->record == nullptr) return std::optional<JobStatus>{};
+  ledger_.erase_completed(key, completed ? completed->state->ended_at : Timestamp{});
+  if (queue.totals.completed_now > 0) --queue.totals.completed_now;
+  return std::optional(JobStatus::completed);
 }
 
 // Takes a job that is not leased out of whichever structure it waits in. A delay that is over may
@@ -79,7 +91,7 @@ void Engine::forget_waiting(QueueState& queue, JobKey key, const JobRecord& reco
                             const JobState* state) {
   const TimedSeq timed{state == nullptr ? Timestamp{} : state->due, key.seq};
   if (state != nullptr && state->lane() == Lane::retry) {
-    if (queue.cooling.erase(timed) == 0) queue.retry.erase(timed);
+    if (!queue.cooling.erase(timed)) queue.retry.erase(timed);
   } else if (state == nullptr || queue.scheduled.erase(timed) == 0) {
     queue.fresh.erase(record.priority, key.seq);
   }
@@ -89,15 +101,16 @@ void Engine::forget_waiting(QueueState& queue, JobKey key, const JobRecord& reco
 // searched, which is slow in a large queue, and rare. Where it is says what it was; nullopt:
 // nowhere. Its ttl, if it has one, will find nothing to end.
 std::optional<JobStatus> Engine::forget_unreadable(QueueState& queue, JobKey key, Timestamp now) {
-  if (const auto lease = leases_.end(key)) {
-    --queue.active;
-    forget_job(queue, key, lease->expires_at, lease->byte_size);
+  if (const Lease* found = leases_.find(key)) {
+    const Lease lease = *found;
+    end_lease(queue, lease);
+    forget_job(queue, key, lease.expires_at, lease.byte_size);
     return JobStatus::active;
   }
   std::optional<JobStatus> was;
-  if (queue.fresh.erase(key.seq) || take(queue.retry, key.seq)) {
+  if (queue.fresh.erase(key.seq) || queue.retry.erase(key.seq)) {
     was = JobStatus::pending;
-  } else if (const auto retry_at = take(queue.cooling, key.seq)) {
+  } else if (const auto retry_at = queue.cooling.erase(key.seq)) {
     was = *retry_at <= now ? JobStatus::pending : JobStatus::failed;
   } else if (const auto due = take(queue.scheduled, key.seq)) {
     was = *due <= now ? JobStatus::pending : JobStatus::scheduled;

@@ -50,44 +50,65 @@ Error Engine::lease_lost(const LeaseToken& token, Timestamp now) {
 }
 
 ItemResults<Acked> Engine::ack(std::span<const AckItem> items, Timestamp now) {
-  return for_each_item(items, [&](const AckItem& item) -> Result<Acked> {
-    const auto held = held_lease(item.token, now);
-    if (!held) return held.error();
-    QueueState& queue = *held->queue;
-    const Lease& lease = held->lease;
-    end_lease(queue, lease);
+  return for_each_item(items, [&](const AckItem& item) { return ack_one(item, now); });
+}
+
+Result<Acked> Engine::ack_one(const AckItem& item, Timestamp now) {
+  const auto held = held_lease(item.token, now);
+  if (!held) return held.error();
+  QueueState& queue = *held->queue;
+  const Lease& lease = held->lease;
+  end_lease(queue, lease);
+  if (queue.record.config.keep_completed) {
+    keep_completed(queue, lease, now);
+  } else {
     ledger_.erase_job(lease.job);
-    forget_job(queue, lease.job, lease.expires_at, lease.byte_size);
-    ++queue.totals.completed;
-    queue.completions.add(now, 1);
-    touch(queue);
-    emit(EventType::completed, queue, lease.job.seq, now);
-    return Acked{lease.job};
-  });
+  }
+  forget_job(queue, lease.job, lease.expires_at, lease.byte_size);
+  ++queue.totals.completed;
+  queue.completions.add(now, 1);
+  touch(queue);
+  emit(EventType::completed, queue, lease.job.seq, now);
+  if (lease.lane == Lane::retry) serve_waiting(queue, now);
+  return Acked{lease.job};
+}
+
+// Finished is finished: a job that cannot be read any more is not kept.
+void Engine::keep_completed(QueueState& queue, const Lease& lease, Timestamp now) {
+  const auto record = ledger_.record(lease.job);
+  auto state = end_attempt(lease, {AttemptOutcome::completed, "", ""}, now);
+  if (!record || *record == nullptr || !state) return ledger_.erase_job(lease.job);
+  state->status = JobStatus::completed;
+  state->ended_at = now;
+  ++queue.totals.completed_now;
+  ledger_.complete(lease.job, {*record, std::make_shared<const JobState>(*std::move(state))});
 }
 
 ItemResults<Failed> Engine::fail(std::span<const FailItem> items, Timestamp now) {
   return for_each_item(items, [&](const FailItem& item) -> Result<Failed> {
     const auto held = held_lease(item.token, now);
     if (!held) return held.error();
-    const Failure failure{.final = item.final, .delay = item.delay};
-    return end_in_failure(*held->queue, held->lease, failure, item.error, now);
+    const Failure failure{.outcome = item.outcome, .final = item.final, .delay = item.delay};
+    return end_in_failure(*held->queue, held->lease, failure,
+                          {item.outcome, item.error, item.error_type}, now);
   });
 }
 
 Result<Failed> Engine::end_in_failure(QueueState& queue, const Lease& lease, const Failure& failure,
-                                      std::string error, Timestamp now) {
-  auto ended = end_attempt(lease, failure.outcome, error, now);
+                                      const AttemptEnd& end, Timestamp now) {
+  auto ended = end_attempt(lease, end, now);
   if (!ended) return ended.error();
   JobState state = std::move(*ended);
   state.failures += 1;
-  state.last_error = std::move(error);
+  state.last_error = end.error;
+  state.last_error_type = end.error_type;
   end_lease(queue, lease);
   ++queue.totals.failed;
   queue.failures.add(now, 1);
   touch(queue);
 
-  Decision decision = decide_failure(queue.record.config.retry, failure, state.failures, now);
+  Decision decision =
+      decide_failure(queue.record.config.retry, failure, state.failures, random_, now);
   if (decision.retry && lease.expires_at <= now) {
     decision = {.retry = false, .reason = DeathReason::expired};
   }
@@ -97,8 +118,11 @@ Result<Failed> Engine::end_in_failure(QueueState& queue, const Lease& lease, con
         .error = std::make_shared<const std::string>(state.last_error)});
   if (!decision.retry) {
     forget_job(queue, lease.job, lease.expires_at, lease.byte_size);
-    bury(queue, lease.job, record_for_burial(lease.job), std::move(state), decision.reason,
+    RecordPtr record = record_for_burial(lease.job, decision.reason);
+    if (decision.reason == DeathReason::corrupt) decision.decided_by = DecidedBy::policy;
+    bury(queue, lease.job, std::move(record), std::move(state), decision.reason,
          decision.decided_by, now);
+    if (lease.lane == Lane::retry) serve_waiting(queue, now);
     return Failed{.job = lease.job, .status = JobStatus::dead, .reason = decision.reason};
   }
   state.status = JobStatus::failed;
@@ -119,7 +143,7 @@ Result<Released> Engine::release_one(const ReleaseItem& item, Timestamp now) {
   if (!held) return held.error();
   QueueState& queue = *held->queue;
   const Lease& lease = held->lease;
-  auto ended = end_attempt(lease, AttemptOutcome::released, {}, now);
+  auto ended = end_attempt(lease, {AttemptOutcome::released, "", ""}, now);
   if (!ended) return ended.error();
   JobState state = std::move(*ended);
   end_lease(queue, lease);
@@ -128,8 +152,10 @@ Result<Released> Engine::release_one(const ReleaseItem& item, Timestamp now) {
   emit(EventType::released, queue, lease.job.seq, now, {.attempts = state.attempts});
   if (lease.expires_at <= now) {
     forget_job(queue, lease.job, lease.expires_at, lease.byte_size);
-    bury(queue, lease.job, record_for_burial(lease.job), std::move(state), DeathReason::expired,
-         DecidedBy::policy, now);
+    DeathReason reason = DeathReason::expired;
+    RecordPtr record = record_for_burial(lease.job, reason);
+    bury(queue, lease.job, std::move(record), std::move(state), reason, DecidedBy::policy, now);
+    if (lease.lane == Lane::retry) serve_waiting(queue, now);
     return Released{lease.job};
   }
   state.status = JobStatus::pending;
@@ -152,7 +178,6 @@ ItemResults<Extended> Engine::extend(std::span<const ExtendItem> items, Timestam
     const auto before = ledger_.state(job);
     if (!before) return before.error();
     if (*before == nullptr) return Error{Errc::corrupt, "the job's state is missing"};
-    if (*before == nullptr) return Error{Errc::corrupt, "the job's state is missing"};
     auto state = std::make_shared<JobState>(**before);
     state->lease_deadline =
         add_saturating(now, item.lease.value_or(held->queue->record.config.lease));
@@ -165,19 +190,20 @@ ItemResults<Extended> Engine::extend(std::span<const ExtendItem> items, Timestam
 
 // The state after the attempt, with the attempt in its history; nothing is changed yet, so that a
 // state which cannot be read leaves the lease as it was.
-Result<JobState> Engine::end_attempt(const Lease& lease, AttemptOutcome outcome,
-                                     const std::string& error, Timestamp now) {
+Result<JobState> Engine::end_attempt(const Lease& lease, const AttemptEnd& end, Timestamp now) {
   const auto stored = ledger_.state(lease.job);
   if (!stored) return stored.error();
   JobState state = *stored ? **stored : JobState{.attempts = 1, .lease_started_at = now};
   // Whenever that was noticed: after a restart it may be hours later.
-  const bool expired = outcome == AttemptOutcome::lease_expired;
+  const bool expired = end.outcome == AttemptOutcome::lease_expired;
   append_to_history(state.history, {.number = state.attempts,
+                                    .generation = state.generation,
                                     .started_at = state.lease_started_at,
                                     .ended_at = expired ? lease.deadline : now,
-                                    .outcome = outcome,
+                                    .outcome = end.outcome,
                                     .worker = std::move(state.worker),
-                                    .error = error});
+                                    .error = end.error,
+                                    .error_type = end.error_type});
   state.worker.clear();
   state.lease_nonce = 0;
   state.lease_started_at = {};
@@ -186,8 +212,16 @@ Result<JobState> Engine::end_attempt(const Lease& lease, AttemptOutcome outcome,
 }
 
 void Engine::end_lease(QueueState& queue, const Lease& lease) {
-  const JobKey job = lease.job;  // `lease` may be the one that ends
-  if (leases_.end(job)) --queue.active;
+  const auto ended = leases_.end(lease.job);
+  if (!ended) return;
+  --queue.active;
+  if (ended->lane == Lane::retry) --queue.retry_in_flight;
+}
+
+void Engine::grant_lease(QueueState& queue, const Lease& lease) {
+  leases_.grant(lease);
+  ++queue.active;
+  if (lease.lane == Lane::retry) ++queue.retry_in_flight;
 }
 
 void Engine::place(QueueState& queue, JobKey key, Priority priority, const JobState& state,
@@ -195,39 +229,12 @@ void Engine::place(QueueState& queue, JobKey key, Priority priority, const JobSt
   const bool due = effective_status(&state, now) == JobStatus::pending;
   const TimedSeq timed{state.due, key.seq};
   if (state.lane() == Lane::retry) {
-    (due ? queue.retry : queue.cooling).insert(timed);
+    (due ? queue.retry : queue.cooling).insert(timed, state.failures);
   } else if (due) {
     queue.fresh.insert(priority, key.seq);
   } else {
     queue.scheduled.emplace(timed, priority);
   }
-}
-
-void Engine::bury(QueueState& queue, JobKey key, RecordPtr record, JobState state,
-                  DeathReason reason, DecidedBy decided_by, Timestamp now) {
-  state.status = JobStatus::dead;
-  state.death_reason = reason;
-  state.decided_by = decided_by;
-  state.died_at = now;
-  ++queue.totals.died;
-  ++queue.totals.dead_now;
-  if (reason == DeathReason::expired) ++queue.totals.expired;
-  if (reason == DeathReason::corrupt) ++queue.totals.corrupt;
-  touch(queue);
-  emit(EventType::dead, queue, key.seq, now,
-       {.attempts = state.attempts,
-        .reason = reason,
-        .error = std::make_shared<const std::string>(state.last_error)});
-  ledger_.bury(key, {std::move(record), std::make_shared<const JobState>(std::move(state))});
-}
-
-// The record, or for one that cannot be decoded its bytes as they are, so that nothing is lost.
-RecordPtr Engine::record_for_burial(JobKey key) {
-  if (const auto record = ledger_.record(key); record && *record) return *record;
-  auto stand_in = std::make_shared<JobRecord>();
-  stand_in->payload_kind = PayloadKind::bytes;
-  stand_in->payload = ledger_.raw_record(key);
-  return stand_in;
 }
 
 }  // namespace reprise

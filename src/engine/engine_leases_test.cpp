@@ -79,11 +79,13 @@ TEST_F(EngineLeases, DeadAtTheLastAllowedFailureAndNotBefore) {
   EXPECT_EQ(failed->reason, DeathReason::max_attempts);
   EXPECT_EQ(counts(), (Counts{.dead = 1}));
   EXPECT_EQ(stats().bytes, 0U);
-  EXPECT_EQ(totals(),
-            (QueueTotals{.pushed = 1, .claimed = 3, .failed = 3, .died = 1, .dead_now = 1}));
+  EXPECT_EQ(
+      totals(),
+      (QueueTotals{
+          .pushed = 1, .claimed = 3, .failed = 3, .died = 1, .claimed_retry = 2, .dead_now = 1}));
   const JobState death = death_of(seq);
   EXPECT_EQ(death.decided_by, DecidedBy::policy);
-  EXPECT_EQ(death.died_at, now());
+  EXPECT_EQ(death.ended_at, now());
   EXPECT_EQ(death.attempts, 3U);
   EXPECT_EQ(death.failures, 3U);
   EXPECT_EQ(death.last_error, "third");
@@ -384,7 +386,7 @@ TEST_F(StaleToken, AfterDrop) {
 TEST_F(StaleToken, AfterItsQueueWasDeleted) {
   push("a");
   const ClaimedJob job = claim_one();
-  ASSERT_TRUE(engine_->delete_queue(queue_, now()));
+  ASSERT_TRUE(engine_->delete_queue(queue_, "", now()));
   configure({});
   expect_useless(job);
 }

@@ -271,7 +271,7 @@ TEST_F(EngineKeys, ADamagedKeyRefusesPushesUntilItIsForgotten) {
 class EngineRoom : public test::EngineFixture {};
 
 TEST_F(EngineRoom, MaxJobsCountsAllThatAreNotDead) {
-  configure({.retry = {.attempts = 2, .cooldown = 1h}, .max_jobs = 4});
+  configure({.retry = {.attempts = 2, .wait = 1h}, .max_jobs = 4});
   push("failed");
   EXPECT_TRUE(fail(claim_one()));
   push("active");

@@ -44,13 +44,16 @@ QueueState& Engine::create_queue(const QueueName& name, const QueueConfig& confi
 Result<PutQueueReply> Engine::put_queue(const PutQueueCommand& command, Timestamp now) {
   QueueState* queue = lookup(command.queue);
   const bool created = queue == nullptr;
+  if (!created && command.only_if_absent) {
+    return Error{Errc::queue_exists, "queue '" + command.queue.name + "' exists already"};
+  }
+  REPRISE_TRY(check_dead_letter_queue(command.queue, command.config));
   if (created) {
     queue = &create_queue(command.queue, command.config, now);
-  } else if (command.only_if_absent) {
-    return Error{Errc::queue_exists, "queue '" + command.queue.name + "' exists already"};
   } else {
     queue->record.config = command.config;
     ledger_.put_queue(queue->record);
+    serve_waiting(*queue, now);  // more retries may be allowed in flight
   }
   return PutQueueReply{created, stats_of(*queue, now)};
 }
@@ -61,8 +64,10 @@ Result<QueueStats> Engine::edit_queue(const QueueName& name, const ConfigEdit& e
   if (queue == nullptr) return queue_not_found(name);
   QueueConfig edited = queue->record.config;
   REPRISE_TRY(edit(edited));
+  REPRISE_TRY(check_dead_letter_queue(name, edited));
   queue->record.config = edited;
   ledger_.put_queue(queue->record);
+  serve_waiting(*queue, now);  // more retries may be allowed in flight
   return stats_of(*queue, now);
 }
 
@@ -77,11 +82,22 @@ Result<QueueStats> Engine::pause_queue(const QueueName& name, bool paused, Times
   return stats_of(*queue, now);
 }
 
-Result<QueueStats> Engine::delete_queue(const QueueName& name, Timestamp now) {
+Result<QueueStats> Engine::delete_queue(const QueueName& name, const std::string& asked_by,
+                                        Timestamp now) {
   QueueState* queue = lookup(name);
   if (queue == nullptr) return queue_not_found(name);
   QueueStats last = stats_of(*queue, now);
   const QueueNumber number = queue->record.number;
+  write_audit({.action = AuditAction::delete_queue,
+               .queue = name,
+               .asked_by = asked_by,
+               .done = queue->alive() + queue->totals.dead_now},
+              now);
+  for (auto& [id, operation] : operations_) {
+    if (operation.queue == number && operation.state == OperationState::running) {
+      end_operation(operation, OperationState::failed, "the queue was deleted", now);
+    }
+  }
   for (WaitingClaim& claim : waiting_.take_all_of(number)) {
     answers_.push_back({claim.id, Error{Errc::queue_not_found,
                                         "queue '" + name.name + "' was deleted while waiting"}});
@@ -94,6 +110,32 @@ Result<QueueStats> Engine::delete_queue(const QueueName& name, Timestamp now) {
   by_number_.erase(number);
   queues_.erase(name);
   return last;
+}
+
+// A dead-letter queue has none of its own: a job that dies there stays, and none goes round.
+Status Engine::check_dead_letter_queue(const QueueName& name, const QueueConfig& config) const {
+  const std::string& target = config.dead_letter_queue;
+  if (target.empty()) return ok();
+  const auto refuse = [](const std::string& why) {
+    return Error{Errc::invalid_field, "dead_letter_queue: " + why};
+  };
+  if (target == name.name) return refuse("a queue cannot be its own");
+  if (const QueueState* other = lookup({name.ns, target});
+      other != nullptr && !other->record.config.dead_letter_queue.empty()) {
+    return refuse("queue '" + target + "' has one of its own, '" +
+                  other->record.config.dead_letter_queue + "'; a dead-letter queue may not");
+  }
+  for (const auto& [user, queue] : queues_) {
+    if (user.ns == name.ns && queue->record.config.dead_letter_queue == name.name) {
+      return refuse("this queue is that of '" + user.name + "', and so may have none of its own");
+    }
+  }
+  return ok();
+}
+
+const QueueRecord* Engine::queue_record(QueueNumber number) const {
+  const auto found = by_number_.find(number);
+  return found == by_number_.end() ? nullptr : &found->second->record;
 }
 
 Result<QueueStats> Engine::queue_stats(const QueueName& name, Timestamp now) {
@@ -126,6 +168,14 @@ QueueStats Engine::stats_of(QueueState& queue, Timestamp now) {
   stats.bytes = queue.totals.live_bytes;
   stats.oldest_pending_age = oldest_pending_age(queue, now);
   stats.waiting_claims = waiting_.count_of(queue.record.number);
+  stats.lanes = {.fresh = queue.fresh.size(),
+                 .retry = queue.retry.size(),
+                 .retry_in_flight = queue.retry_in_flight,
+                 .retry_credit = queue.lane_share.credit(),
+                 .retries_by_failures = queue.cooling.counts()};
+  for (std::size_t i = 0; i < kFailureBuckets; ++i) {
+    stats.lanes.retries_by_failures[i] += queue.retry.counts()[i];
+  }
   stats.totals = queue.totals;
   stats.push_rate = queue.pushes.per_second(now);
   stats.claim_rate = queue.claims.per_second(now);
@@ -141,7 +191,7 @@ std::optional<Duration> Engine::oldest_pending_age(const QueueState& queue, Time
     const auto record = ledger_.record({queue.record.number, queue.fresh.oldest()});
     if (record && *record) age = now - (*record)->pushed_at;
   }
-  if (!queue.retry.empty()) age = std::max(age.value_or(Duration{}), now - queue.retry.begin()->at);
+  if (!queue.retry.empty()) age = std::max(age.value_or(Duration{}), now - queue.retry.front().at);
   return age;
 }
 
@@ -150,7 +200,7 @@ std::optional<Duration> Engine::oldest_pending_age(const QueueState& queue, Time
 void Engine::rearm(QueueState& queue) {
   Timestamp next = kNever;
   if (!queue.scheduled.empty()) next = std::min(next, queue.scheduled.begin()->first.at);
-  if (!queue.cooling.empty()) next = std::min(next, queue.cooling.begin()->at);
+  if (!queue.cooling.empty()) next = std::min(next, queue.cooling.front().at);
   if (!queue.expiries.empty()) next = std::min(next, queue.expiries.begin()->at);
   if (next == queue.wake_at) return;
   wakes_.erase({queue.wake_at, queue.record.number});

@@ -129,10 +129,10 @@ TEST_F(EngineQueues, EveryCommandNamesTheQueueThatIsNotThere) {
               wrong, [](QueueConfig&) { return ok(); }, now())
           .error(),
       engine_->pause_queue(wrong, true, now()).error(),
-      engine_->delete_queue(wrong, now()).error(),
+      engine_->delete_queue(wrong, "", now()).error(),
       engine_->queue_stats(wrong, now()).error(),
       engine_->find_queue(wrong).error(),
-      engine_->drop(wrong, 1, now()).error(),
+      engine_->drop(wrong, 1, "", now()).error(),
   };
   for (const Error& error : errors) {
     EXPECT_EQ(error.code, Errc::queue_not_found);
@@ -146,7 +146,7 @@ TEST_F(EngineQueues, EveryCommandNamesTheQueueThatIsNotThere) {
 class EngineDelete : public EngineQueues {
  protected:
   QueueStats delete_queue() {
-    auto last = engine_->delete_queue(queue_, now());
+    auto last = engine_->delete_queue(queue_, "", now());
     EXPECT_TRUE(last) << last.error().detail;
     return last ? *last : QueueStats{};
   }
@@ -215,7 +215,7 @@ TEST_F(EngineDelete, OtherQueuesAreLeftAlone) {
   const ClaimedJob job = claim_one();
   const QueueName other{.name = "other"};
   ASSERT_TRUE(engine_->push({.queue = other, .create = true, .jobs = {NewJob{.key = "k"}}}, now()));
-  ASSERT_TRUE(engine_->delete_queue(other, now()));
+  ASSERT_TRUE(engine_->delete_queue(other, "", now()));
   EXPECT_TRUE(ack(job));
   EXPECT_EQ(counts(), (Counts{.completed = 1}));
 }
@@ -344,7 +344,7 @@ TEST_F(EngineDrop, AJobOfAnotherQueueIsNotFound) {
   const Seq seq = push("a");
   const QueueName other{.name = "other"};
   ASSERT_TRUE(engine_->put_queue({.queue = other}, now()));
-  EXPECT_EQ(engine_->drop(other, seq, now()).error().code, Errc::job_not_found);
+  EXPECT_EQ(engine_->drop(other, seq, "", now()).error().code, Errc::job_not_found);
   EXPECT_EQ(counts(), (Counts{.pending = 1}));
 }
 

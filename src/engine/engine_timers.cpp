@@ -49,12 +49,14 @@ void Engine::expire_leases(Timestamp now) {
     QueueState& queue = *by_number_.at(lease.job.queue);
     ++queue.totals.lease_expired;
     const Failure failure{.outcome = AttemptOutcome::lease_expired};
-    const auto failed = end_in_failure(queue, lease, failure, "lease expired", now);
+    const auto failed = end_in_failure(queue, lease, failure,
+                                       {AttemptOutcome::lease_expired, "lease expired", ""}, now);
     if (!failed) {
       // Its state cannot be read, so nothing can be said about its attempts: out of the way with
       // it.
       end_lease(queue, lease);
       quarantine(queue, lease.job, failed.error(), now);
+      if (lease.lane == Lane::retry) serve_waiting(queue, now);
     }
   }
 }
@@ -67,12 +69,7 @@ void Engine::end_delays(QueueState& queue, Timestamp now) {
     queue.fresh.insert(scheduled_end->second, scheduled_end->first.seq);
   }
   queue.scheduled.erase(queue.scheduled.begin(), scheduled_end);
-  auto cooling_end = queue.cooling.begin();
-  for (; cooling_end != queue.cooling.end() && cooling_end->at <= now && left > 0;
-       ++cooling_end, --left) {
-    queue.retry.insert(queue.retry.end(), *cooling_end);
-  }
-  queue.cooling.erase(queue.cooling.begin(), cooling_end);
+  queue.cooling.move_due(queue.retry, now, left);
 }
 
 void Engine::expire_jobs(QueueState& queue, StepBudget& budget, Timestamp now) {

@@ -93,7 +93,7 @@ class EngineTtl : public test::EngineFixture {
     EXPECT_EQ(death_of(seq).status, JobStatus::dead);
     EXPECT_EQ(death_of(seq).death_reason, DeathReason::expired);
     EXPECT_EQ(death_of(seq).decided_by, DecidedBy::policy);
-    EXPECT_EQ(death_of(seq).died_at, now());
+    EXPECT_EQ(death_of(seq).ended_at, now());
   }
 };
 

@@ -1,11 +1,12 @@
-// The one place where it is decided what becomes of a job after a failure: explicit fail and lease
-// expiry alike. The policy comes in as it is at that moment, so an edit counts from the next
-// failure on.
+// The one place where it is decided what becomes of a job after a failure: an explicit fail, a
+// lease that expired and a lost worker alike. The policy comes in as it is at that moment, so an
+// edit counts from the next failure on.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
+#include "base/random.h"
 #include "base/time.h"
 #include "model/job.h"
 #include "model/queue.h"
@@ -13,7 +14,7 @@
 namespace reprise {
 
 struct Failure {
-  AttemptOutcome outcome = AttemptOutcome::failed;  // or lease_expired
+  AttemptOutcome outcome = AttemptOutcome::failed;  // or lease_expired, worker_lost
   bool final = false;                               // the client gives up
   std::optional<Duration> delay;                    // the client's own wait
 };
@@ -26,8 +27,8 @@ struct Decision {
 };
 
 // `failures` counts this one already. First that applies: the client's `final`; the policy's cap;
-// the client's delay; the policy's cooldown.
+// the client's delay; the policy's wait, for whose jitter `random` is asked.
 Decision decide_failure(const RetryPolicy& policy, const Failure& failure, std::uint32_t failures,
-                        Timestamp now);
+                        Random& random, Timestamp now);
 
 }  // namespace reprise

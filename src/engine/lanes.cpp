@@ -6,6 +6,44 @@
 
 namespace reprise {
 
+void RetryLane::insert(TimedSeq job, std::uint32_t failures) {
+  const auto bucket = static_cast<std::uint8_t>(failure_bucket(failures));
+  if (jobs_.emplace(job, bucket).second) ++counts_[bucket];
+}
+
+bool RetryLane::erase(TimedSeq job) {
+  const auto found = jobs_.find(job);
+  if (found == jobs_.end()) return false;
+  erase(found);
+  return true;
+}
+
+std::optional<Timestamp> RetryLane::erase(Seq seq) {
+  const auto found =
+      std::ranges::find_if(jobs_, [&](const auto& job) { return job.first.seq == seq; });
+  if (found == jobs_.end()) return std::nullopt;
+  const Timestamp at = found->first.at;
+  erase(found);
+  return at;
+}
+
+void RetryLane::erase(Jobs::iterator job) {
+  --counts_[job->second];
+  jobs_.erase(job);
+}
+
+int RetryLane::move_due(RetryLane& to, Timestamp now, int most) {
+  int moved = 0;
+  auto end = jobs_.begin();
+  for (; end != jobs_.end() && end->first.at <= now && moved < most; ++end, ++moved) {
+    to.jobs_.insert(to.jobs_.end(), *end);
+    ++to.counts_[end->second];
+    --counts_[end->second];
+  }
+  jobs_.erase(jobs_.begin(), end);
+  return moved;
+}
+
 void FreshLane::insert(Priority priority, Seq seq) {
   if (by_priority_[priority].insert(seq)) ++size_;
 }

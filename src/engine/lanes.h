@@ -1,13 +1,15 @@
 // Lanes: which pending job is next.
 // Fresh jobs are ordered by priority, then push order; retries by their retry time. Both orders
 // follow from what is stored, so a restart rebuilds them exactly.
-// Memory: a bit to 3 bytes per fresh job (see SeqSet), a little over 16 bytes per retry.
+// Memory: a bit to 3 bytes per fresh job (see SeqSet), a little over 24 bytes per retry.
 #pragma once
 
+#include <absl/container/btree_map.h>
 #include <absl/container/btree_set.h>
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -15,6 +17,7 @@
 #include "base/time.h"
 #include "engine/seq_set.h"
 #include "model/job.h"
+#include "model/queue.h"
 
 namespace reprise {
 
@@ -25,6 +28,30 @@ struct TimedSeq {
   friend auto operator<=>(const TimedSeq&, const TimedSeq&) = default;
 };
 using TimedSeqs = absl::btree_set<TimedSeq>;
+
+// Retries by their retry time, with how often each has failed.
+class RetryLane {
+ public:
+  void insert(TimedSeq job, std::uint32_t failures);
+  bool erase(TimedSeq job);
+  // Where its time is not known: looks through all of them. Its time, if it is there.
+  std::optional<Timestamp> erase(Seq seq);
+  bool empty() const { return jobs_.empty(); }
+  std::uint64_t size() const { return jobs_.size(); }
+  // The one whose time is, or was, the earliest. Must not be empty.
+  TimedSeq front() const { return jobs_.begin()->first; }
+  const RetryCounts& counts() const { return counts_; }
+  // Moves those whose time has come to another lane, at most `most`; how many.
+  int move_due(RetryLane& to, Timestamp now, int most);
+
+ private:
+  using Jobs = absl::btree_map<TimedSeq, std::uint8_t>;  // to the place in counts_
+
+  void erase(Jobs::iterator job);
+
+  Jobs jobs_;
+  RetryCounts counts_{};
+};
 
 class FreshLane {
  public:
@@ -54,18 +81,19 @@ class FreshLane {
 // over any run of claims, of size 1 too; it is counted in whole parts, so it never drifts.
 class LaneShare {
  public:
-  // Which lane the next job comes from, when both have one.
-  Lane next() {
-    credit_ += kRetryParts;
-    if (credit_ < kParts) return Lane::fresh;
-    credit_ -= kParts;
+  // Which lane the next job comes from, when both have one. The share is the queue's at that
+  // moment; credit is kept when it changes.
+  Lane next(std::uint32_t retry_share_ppm) {
+    credit_ += retry_share_ppm;
+    if (credit_ < kWholeShare) return Lane::fresh;
+    credit_ -= kWholeShare;
     return Lane::retry;
   }
+  // 0 to 1.
+  double credit() const { return static_cast<double>(credit_) / kWholeShare; }
 
  private:
-  static constexpr std::uint32_t kParts = 5;
-  static constexpr std::uint32_t kRetryParts = 1;  // one job of five
-  std::uint32_t credit_ = 0;
+  std::uint32_t credit_ = 0;  // below kWholeShare
 };
 
 }  // namespace reprise

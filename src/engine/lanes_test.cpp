@@ -101,10 +101,11 @@ TEST(TimedSeqs, AreOrderedByTimeThenPushOrder) {
   EXPECT_THAT(order, ElementsAre(3, 9, 1));
 }
 
-std::vector<int> retries(std::size_t picks) {  // 1 where the retry lane was picked
+// 1 where the retry lane was picked.
+std::vector<int> retries(std::size_t picks, std::uint32_t share_ppm = 200'000) {
   LaneShare share;
   std::vector<int> picked(picks);
-  for (int& pick : picked) pick = share.next() == Lane::retry ? 1 : 0;
+  for (int& pick : picked) pick = share.next(share_ppm) == Lane::retry ? 1 : 0;
   return picked;
 }
 
@@ -115,15 +116,44 @@ TEST(LaneShare, GivesTheRetryLaneTwentyOfAHundred) {
 
 // Not only in the long run: no window, wherever it starts, is off by more than one.
 TEST(LaneShare, IsExactOverEveryWindow) {
-  const auto picked = retries(200);
-  for (std::size_t begin = 0; begin < picked.size(); ++begin) {
-    int count = 0;
-    for (std::size_t end = begin; end < picked.size(); ++end) {
-      count += picked[end];
-      const double fair = static_cast<double>(end - begin + 1) / 5;
-      ASSERT_LE(std::abs(count - fair), 1.0) << "from " << begin << " to " << end;
+  for (const std::uint32_t ppm : {0U, 1U, 10'000U, 200'000U, 370'000U, 500'000U, 999'999U}) {
+    const auto picked = retries(200, ppm);
+    for (std::size_t begin = 0; begin < picked.size(); ++begin) {
+      int count = 0;
+      for (std::size_t end = begin; end < picked.size(); ++end) {
+        count += picked[end];
+        const double fair = static_cast<double>(end - begin + 1) * ppm / kWholeShare;
+        ASSERT_LT(std::abs(count - fair), 1.0) << ppm << " from " << begin << " to " << end;
+      }
     }
   }
+}
+
+TEST(LaneShare, AWholeShareIsEveryJobAndNoneIsNone) {
+  EXPECT_EQ(std::ranges::count(retries(100, kWholeShare), 1), 100);
+  EXPECT_EQ(std::ranges::count(retries(100, 0), 1), 0);
+}
+
+TEST(RetryLane, CountsItsJobsByFailures) {
+  using namespace std::chrono_literals;
+  RetryLane cooling;
+  RetryLane due;
+  cooling.insert({Timestamp{1s}, 1}, 1);
+  cooling.insert({Timestamp{2s}, 2}, 9);
+  cooling.insert({Timestamp{3s}, 3}, 10);
+  cooling.insert({Timestamp{4s}, 4}, 4'000'000'000U);
+  cooling.insert({Timestamp{4s}, 4}, 1);  // again: it is there already
+  EXPECT_THAT(cooling.counts(), ElementsAre(1, 0, 0, 0, 0, 0, 0, 0, 1, 2));
+  EXPECT_EQ(cooling.move_due(due, Timestamp{3s}, 2), 2);
+  EXPECT_THAT(cooling.counts(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 0, 2));
+  EXPECT_THAT(due.counts(), ElementsAre(1, 0, 0, 0, 0, 0, 0, 0, 1, 0));
+  EXPECT_EQ(due.front().seq, 1U);
+  EXPECT_EQ(cooling.erase(Seq{4}), Timestamp{4s});
+  EXPECT_EQ(cooling.erase(Seq{4}), std::nullopt);
+  EXPECT_TRUE(cooling.erase({Timestamp{3s}, 3}));
+  EXPECT_FALSE(cooling.erase({Timestamp{3s}, 3}));
+  EXPECT_TRUE(cooling.empty());
+  EXPECT_THAT(cooling.counts(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
 }
 
 }  // namespace

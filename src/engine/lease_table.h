@@ -25,6 +25,7 @@ struct Lease {
   Priority priority{};
   Timestamp expires_at = kNever;
   std::uint64_t byte_size{};
+  Lane lane = Lane::fresh;
 };
 
 class LeaseTable {

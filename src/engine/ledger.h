@@ -13,8 +13,10 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "model/job.h"
+#include "model/operation.h"
 #include "model/queue.h"
 #include "model/server_state.h"
+#include "model/webhook.h"
 
 namespace reprise {
 
@@ -26,7 +28,8 @@ class Ledger {
   virtual Result<RecordPtr> record(JobKey job) = 0;
   virtual Result<StatePtr> state(JobKey job) = 0;
   // Both pointers null when there is none.
-  virtual Result<DeadJob> dead(JobKey job) = 0;
+  virtual Result<EndedJob> dead(JobKey job) = 0;
+  virtual Result<EndedJob> completed(JobKey job) = 0;
   virtual Result<std::optional<KeyEntry>> key(QueueNumber queue, std::string_view key) = 0;
   // The stored bytes of a record that failed its checksum, for whoever wants to look into it.
   virtual std::string raw_record(JobKey job) = 0;
@@ -37,15 +40,28 @@ class Ledger {
   virtual void put_state(JobKey job, StatePtr state) = 0;
   // Its record and state.
   virtual void erase_job(JobKey job) = 0;
-  // Moves a job among the dead.
-  virtual void bury(JobKey job, DeadJob dead) = 0;
-  virtual void erase_dead(JobKey job) = 0;
+  // Moves a job among the dead, or the completed: its record and state go with it.
+  virtual void bury(JobKey job, EndedJob dead) = 0;
+  virtual void complete(JobKey job, EndedJob completed) = 0;
+  // `ended_at` as it was told with it. Of one that cannot be read it is not known: its entry in the
+  // list of endings stays, until somebody finds that there is nothing behind it.
+  virtual void erase_dead(JobKey job, Timestamp ended_at) = 0;
+  virtual void erase_completed(JobKey job, Timestamp ended_at) = 0;
+  // Only the entry in the list of endings. `status` is dead or completed.
+  virtual void erase_ending(JobKey job, JobStatus status, Timestamp ended_at) = 0;
   virtual void put_key(QueueNumber queue, std::string_view key, KeyEntry entry) = 0;
   virtual void erase_key(QueueNumber queue, std::string_view key) = 0;
   virtual void put_queue(const QueueRecord& queue) = 0;
   // With all that it holds.
   virtual void erase_queue(const QueueRecord& queue) = 0;
   virtual void put_totals(QueueNumber queue, const QueueTotals& totals) = 0;
+  virtual void put_operation(const Operation& operation) = 0;
+  virtual void erase_operation(OperationId id) = 0;
+  virtual void put_audit(const AuditRecord& record) = 0;
+  virtual void erase_audit(std::uint64_t number) = 0;
+  // A death that somebody is to be told of.
+  virtual void put_webhook(const WebhookKey& key, EndedJob dead) = 0;
+  virtual void erase_webhook(const WebhookKey& key) = 0;
   virtual void put_server(const ServerState& server) = 0;
 };
 

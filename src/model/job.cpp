@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <array>
 
+#include "model/queue.h"
+
 namespace reprise {
 namespace {
 
 constexpr std::array<std::string_view, kJobStatusCount> kStatusNames = {
     "scheduled", "pending", "active", "failed", "dead", "completed"};
+constexpr std::array<std::string_view, 7> kReasonNames = {
+    "none", "max_attempts", "final", "lease_expired", "expired", "corrupt", "worker_lost"};
 
 }  // namespace
 
@@ -31,26 +35,22 @@ std::string_view outcome_name(AttemptOutcome outcome) {
       return "lease_expired";
     case AttemptOutcome::released:
       return "released";
+    case AttemptOutcome::worker_lost:
+      return "worker_lost";
+    case AttemptOutcome::completed:
+      return "completed";
   }
   return "unknown";
 }
 
 std::string_view death_reason_name(DeathReason reason) {
-  switch (reason) {
-    case DeathReason::none:
-      return "none";
-    case DeathReason::max_attempts:
-      return "max_attempts";
-    case DeathReason::final:
-      return "final";
-    case DeathReason::lease_expired:
-      return "lease_expired";
-    case DeathReason::expired:
-      return "expired";
-    case DeathReason::corrupt:
-      return "corrupt";
-  }
-  return "unknown";
+  return kReasonNames[static_cast<std::size_t>(reason)];
+}
+
+std::optional<DeathReason> death_reason_from_name(std::string_view name) {
+  const auto* found = std::ranges::find(kReasonNames, name);
+  if (found == kReasonNames.end() || found == kReasonNames.begin()) return std::nullopt;
+  return static_cast<DeathReason>(found - kReasonNames.begin());
 }
 
 std::string_view decided_by_name(DecidedBy decided_by) {
@@ -72,6 +72,12 @@ JobStatus effective_status(const JobState* state, Timestamp now) {
   if (state == nullptr) return JobStatus::pending;
   const bool waits = state->status == JobStatus::scheduled || state->status == JobStatus::failed;
   return waits && state->due <= now ? JobStatus::pending : state->status;
+}
+
+std::string_view failure_bucket_name(std::size_t bucket) {
+  static constexpr std::array<std::string_view, kFailureBuckets> kNames = {
+      "1", "2", "3", "4", "5", "6", "7", "8", "9", "10+"};
+  return kNames[bucket];
 }
 
 }  // namespace reprise

@@ -55,17 +55,25 @@ struct JobRecord {
 };
 using RecordPtr = std::shared_ptr<const JobRecord>;
 
-enum class AttemptOutcome : std::uint8_t { failed = 0, lease_expired = 1, released = 2 };
+enum class AttemptOutcome : std::uint8_t {
+  failed = 0,
+  lease_expired = 1,
+  released = 2,
+  worker_lost = 3,  // somebody else saw the worker end
+  completed = 4,    // only of jobs that are kept after it
+};
 std::string_view outcome_name(AttemptOutcome outcome);
 
-// One lease that did not end in an ack.
+// One lease that has ended.
 struct Attempt {
-  std::uint32_t number{};  // 1 for the job's first lease
+  std::uint32_t number{};        // 1 for the job's first lease
+  std::uint32_t generation = 1;  // of the job at that time
   Timestamp started_at;
   Timestamp ended_at;
   AttemptOutcome outcome{};
   std::string worker;
   std::string error;
+  std::string error_type;
   friend bool operator==(const Attempt&, const Attempt&) = default;
 };
 
@@ -80,15 +88,18 @@ enum class DeathReason : std::uint8_t {
   lease_expired = 3,  // the last allowed attempt ended without a word
   expired = 4,        // ttl
   corrupt = 5,
+  worker_lost = 6,  // the last allowed attempt ended with its worker
 };
 std::string_view death_reason_name(DeathReason reason);
+std::optional<DeathReason> death_reason_from_name(std::string_view name);
 enum class DecidedBy : std::uint8_t { policy = 0, client = 1 };
 std::string_view decided_by_name(DecidedBy decided_by);
 
 struct JobState {
   JobStatus status = JobStatus::pending;
-  std::uint32_t failures = 0;  // since push or manual retry
-  std::uint32_t attempts = 0;  // leases ever granted
+  std::uint32_t failures = 0;    // since push or manual retry
+  std::uint32_t attempts = 0;    // leases ever granted
+  std::uint32_t generation = 1;  // one more with each manual retry
   // scheduled: when it becomes pending. failed, and pending in the retry lane: the retry time,
   // which is also its place in the lane.
   Timestamp due{};
@@ -100,11 +111,18 @@ struct JobState {
   // Any time after the first attempt.
   Timestamp first_attempt_at{};
   std::string last_error;
+  std::string last_error_type;
   std::vector<Attempt> history;
+  // When it came to its queue again, by a manual retry or from another queue: what its ttl counts
+  // from then; zero: it never left.
+  Timestamp returned_at{};
+  // In a dead-letter queue: the name of the queue that the job died in; empty otherwise.
+  std::string origin_queue;
   // dead only.
   DeathReason death_reason = DeathReason::none;
   DecidedBy decided_by = DecidedBy::policy;
-  Timestamp died_at{};
+  // dead and completed.
+  Timestamp ended_at{};
 
   Lane lane() const { return failures == 0 ? Lane::fresh : Lane::retry; }
   friend bool operator==(const JobState&, const JobState&) = default;
@@ -115,8 +133,8 @@ using StatePtr = std::shared_ptr<const JobState>;
 // A missing state (null) is pending.
 JobStatus effective_status(const JobState* state, Timestamp now);
 
-// A dead job: its record and the state it died in, kept together.
-struct DeadJob {
+// A job that is dead, or completed and kept: its record and the state it ended in, together.
+struct EndedJob {
   RecordPtr record;
   StatePtr state;
 };

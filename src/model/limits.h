@@ -23,6 +23,7 @@ struct Limits {
 
 inline constexpr std::uint64_t kMaxNameChars = 200;
 inline constexpr std::uint64_t kMaxWorkerNameBytes = 200;
+inline constexpr std::uint64_t kMaxErrorTypeBytes = 200;
 
 // [A-Za-z0-9][A-Za-z0-9._-]{0,199}. `what` is "queue" or "namespace", for the message.
 Status check_name(std::string_view what, std::string_view name);

@@ -23,10 +23,16 @@ Status apply_text(QueueConfig& config, std::string_view text) {
 QueueConfig all_set() {
   return {.lease = 45s,
           .ttl = 2h,
-          .retry = {.attempts = 7, .cooldown = 90s},
+          .retry = {.attempts = 7, .wait = 90s},
+          .fetch = {.retry_share_ppm = 300'000, .retry_in_flight = 17},
           .max_jobs = 1000,
           .max_bytes = 5'000'000,
-          .key_window = 7min};
+          .key_window = 7min,
+          .dead_letter_queue = "graves",
+          .keep_dead = 720h,
+          .max_dead = 31,
+          .keep_completed = 3h,
+          .on_dead_webhook = "http://hooks.example/dead"};
 }
 
 struct Good {
@@ -61,10 +67,28 @@ INSTANTIATE_TEST_SUITE_P(
         Good{R"({"retry": {"attempts": 0}})", [](QueueConfig& c) { c.retry.attempts = 0; }},
         Good{R"({"retry": {"attempts": 4294967295}})",
              [](QueueConfig& c) { c.retry.attempts = std::numeric_limits<std::uint32_t>::max(); }},
-        Good{R"({"retry": {"cooldown": "30s"}})", [](QueueConfig& c) { c.retry.cooldown = 30s; }},
-        Good{R"({"retry": {"cooldown": 0}})", [](QueueConfig& c) { c.retry.cooldown = 0s; }},
+        Good{R"({"retry": {"cooldown": "30s"}})",
+             [](QueueConfig& c) { c.retry.wait = Duration(30s); }},
+        Good{R"({"retry": {"cooldown": 0}})", [](QueueConfig& c) { c.retry.wait = Duration(0s); }},
         Good{R"({"retry": {"attempts": 3, "cooldown": "1m"}})",
-             [](QueueConfig& c) { c.retry = {.attempts = 3, .cooldown = 1min}; }},
+             [](QueueConfig& c) { c.retry = {.attempts = 3, .wait = 1min}; }},
+        Good{R"({"retry": {"max_retries": 2, "cooldown": "1m"}})",
+             [](QueueConfig& c) {
+               c.retry = {.attempts = 3, .told_as_retries = true, .wait = 1min};
+             }},
+        Good{R"({"fetch": {"retry_share": 0.5}})",
+             [](QueueConfig& c) { c.fetch.retry_share_ppm = 500'000; }},
+        Good{R"({"fetch": {"retry_share": 0}})",
+             [](QueueConfig& c) { c.fetch.retry_share_ppm = 0; }},
+        Good{R"({"fetch": {"retry_in_flight": 9}})",
+             [](QueueConfig& c) { c.fetch.retry_in_flight = 9; }},
+        Good{R"({"dead_letter_queue": "dlq"})",
+             [](QueueConfig& c) { c.dead_letter_queue = "dlq"; }},
+        Good{R"({"keep_dead": "30d"})", [](QueueConfig& c) { c.keep_dead = 720h; }},
+        Good{R"({"max_dead": 0})", [](QueueConfig& c) { c.max_dead = 0; }},
+        Good{R"({"keep_completed": "1h"})", [](QueueConfig& c) { c.keep_completed = 1h; }},
+        Good{R"({"on_dead_webhook": "https://a.example/x"})",
+             [](QueueConfig& c) { c.on_dead_webhook = "https://a.example/x"; }},
         Good{R"({"max_jobs": 1})", [](QueueConfig& c) { c.max_jobs = 1; }},
         Good{R"({"max_bytes": 18446744073709551615})",
              [](QueueConfig& c) { c.max_bytes = std::numeric_limits<std::uint64_t>::max(); }},
@@ -81,7 +105,16 @@ INSTANTIATE_TEST_SUITE_P(
         Good{R"({"ttl": null})", [](QueueConfig& c) { c.ttl.reset(); }},
         Good{R"({"retry": null})", [](QueueConfig& c) { c.retry = {}; }},
         Good{R"({"retry": {"attempts": null}})", [](QueueConfig& c) { c.retry.attempts = 0; }},
-        Good{R"({"retry": {"cooldown": null}})", [](QueueConfig& c) { c.retry.cooldown = 0s; }},
+        Good{R"({"retry": {"cooldown": null}})",
+             [](QueueConfig& c) { c.retry.wait = Duration(0s); }},
+        Good{R"({"fetch": null})", [](QueueConfig& c) { c.fetch = {}; }},
+        Good{R"({"fetch": {"retry_share": null, "retry_in_flight": null}})",
+             [](QueueConfig& c) { c.fetch = {}; }},
+        Good{R"({"dead_letter_queue": null})", [](QueueConfig& c) { c.dead_letter_queue.clear(); }},
+        Good{R"({"keep_dead": null})", [](QueueConfig& c) { c.keep_dead.reset(); }},
+        Good{R"({"max_dead": null})", [](QueueConfig& c) { c.max_dead.reset(); }},
+        Good{R"({"keep_completed": null})", [](QueueConfig& c) { c.keep_completed.reset(); }},
+        Good{R"({"on_dead_webhook": null})", [](QueueConfig& c) { c.on_dead_webhook.clear(); }},
         Good{R"({"max_jobs": null})", [](QueueConfig& c) { c.max_jobs.reset(); }},
         Good{R"({"max_bytes": null})", [](QueueConfig& c) { c.max_bytes.reset(); }},
         Good{R"({"key_window": null})", [](QueueConfig& c) { c.key_window = 24h; }}));
@@ -107,17 +140,27 @@ TEST_P(BadConfig, IsRefusedByNameAndChangesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(
     WrongKind, BadConfig,
-    testing::Values(Bad{"[]", Errc::invalid_request, "object"},
-                    Bad{"null", Errc::invalid_request, "object"},
-                    Bad{R"({"lease": true})", Errc::invalid_request, "lease"},
-                    Bad{R"({"ttl": []})", Errc::invalid_request, "ttl"},
-                    Bad{R"({"retry": 3})", Errc::invalid_request, "retry"},
-                    Bad{R"({"retry": []})", Errc::invalid_request, "retry"},
-                    Bad{R"({"retry": {"attempts": "3"}})", Errc::invalid_request, "retry.attempts"},
-                    Bad{R"({"retry": {"cooldown": {}}})", Errc::invalid_request, "retry.cooldown"},
-                    Bad{R"({"max_jobs": "10"})", Errc::invalid_request, "max_jobs"},
-                    Bad{R"({"max_bytes": false})", Errc::invalid_request, "max_bytes"},
-                    Bad{R"({"key_window": []})", Errc::invalid_request, "key_window"}));
+    testing::Values(
+        Bad{"[]", Errc::invalid_request, "object"}, Bad{"null", Errc::invalid_request, "object"},
+        Bad{R"({"lease": true})", Errc::invalid_request, "lease"},
+        Bad{R"({"ttl": []})", Errc::invalid_request, "ttl"},
+        Bad{R"({"retry": 3})", Errc::invalid_request, "retry"},
+        Bad{R"({"retry": []})", Errc::invalid_request, "retry"},
+        Bad{R"({"retry": {"attempts": "3"}})", Errc::invalid_request, "retry.attempts"},
+        Bad{R"({"retry": {"cooldown": {}}})", Errc::invalid_request, "retry.cooldown"},
+        Bad{R"({"fetch": 1})", Errc::invalid_request, "fetch"},
+        Bad{R"({"fetch": {"retry_share": "x"}})", Errc::invalid_request, "fetch.retry_share"},
+        Bad{R"({"fetch": {"share": 1}})", Errc::unknown_field, "fetch.share"},
+        Bad{R"({"fetch": {"retry_share": 1.01}})", Errc::invalid_field, "fetch.retry_share"},
+        Bad{R"({"fetch": {"retry_share": -0.1}})", Errc::invalid_field, "fetch.retry_share"},
+        Bad{R"({"fetch": {"retry_in_flight": 0}})", Errc::invalid_field, "fetch.retry_in_flight"},
+        Bad{R"({"dead_letter_queue": "a b"})", Errc::invalid_name, "dead_letter_queue"},
+        Bad{R"({"keep_dead": "0s"})", Errc::invalid_field, "keep_dead"},
+        Bad{R"({"keep_dead": "5x"})", Errc::invalid_field, "keep_dead"},
+        Bad{R"({"keep_completed": 0})", Errc::invalid_field, "keep_completed"},
+        Bad{R"({"max_jobs": "10"})", Errc::invalid_request, "max_jobs"},
+        Bad{R"({"max_bytes": false})", Errc::invalid_request, "max_bytes"},
+        Bad{R"({"key_window": []})", Errc::invalid_request, "key_window"}));
 
 INSTANTIATE_TEST_SUITE_P(
     OutOfRange, BadConfig,
@@ -138,13 +181,14 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{R"({"max_bytes": 1e30})", Errc::invalid_field, "max_bytes"},
                     Bad{R"({"key_window": "101 years"})", Errc::invalid_field, "key_window"}));
 
-INSTANTIATE_TEST_SUITE_P(
-    Unknown, BadConfig,
-    testing::Values(Bad{R"({"leases": "30s"})", Errc::unknown_field, "did you mean 'lease'"},
-                    Bad{R"({"colour": null})", Errc::unknown_field, "colour"},
-                    Bad{R"({"retry": {"attempt": 3}})", Errc::unknown_field,
-                        "did you mean 'retry.attempts'"},
-                    Bad{R"({"retry": {"backoff": {}}})", Errc::unknown_field, "retry.backoff"}));
+INSTANTIATE_TEST_SUITE_P(Unknown, BadConfig,
+                         testing::Values(Bad{R"({"leases": "30s"})", Errc::unknown_field,
+                                             "did you mean 'lease'"},
+                                         Bad{R"({"colour": null})", Errc::unknown_field, "colour"},
+                                         Bad{R"({"retry": {"attempt": 3}})", Errc::unknown_field,
+                                             "did you mean 'retry.attempts'"},
+                                         Bad{R"({"retry": {"backoff": {"start": 1}}})",
+                                             Errc::unknown_field, "retry.backoff.start"}));
 
 // A good field beside a bad one must not be half applied, whichever stands first.
 INSTANTIATE_TEST_SUITE_P(
@@ -164,7 +208,10 @@ std::string written(const QueueConfig& config) {
 
 TEST(WrittenConfig, NamesEveryFieldEvenWhenItIsNotSet) {
   EXPECT_EQ(written({}), R"({"lease":"30s","ttl":null,"retry":{"attempts":0,"cooldown":"0s"},)"
-                         R"("max_jobs":null,"max_bytes":null,"key_window":"1d"})");
+                         R"("fetch":{"retry_share":0.2,"retry_in_flight":null},)"
+                         R"("max_jobs":null,"max_bytes":null,"key_window":"1d",)"
+                         R"("dead_letter_queue":null,"keep_dead":null,"max_dead":null,)"
+                         R"("keep_completed":null,"on_dead_webhook":null})");
 }
 
 TEST(WrittenConfig, AppliedOverAnyConfigGivesTheSameBack) {

@@ -6,6 +6,7 @@
 // during the call.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "broker/broker.h"
+#include "model/webhook.h"
 #include "server/exchange.h"
 #include "server/query.h"
 #include "server/request_gate.h"
@@ -25,6 +27,7 @@ struct Api {
   Broker& broker;
   const ServerStats& stats;
   Timestamp started_at;
+  std::function<WebhookStats()> webhook_stats;
 };
 
 struct Request {
@@ -65,6 +68,15 @@ Status extend_leases(Api& api, Request& request, const Exchange& exchange);
 Status browse_jobs(Api& api, Request& request, const Exchange& exchange);
 Status show_job(Api& api, Request& request, const Exchange& exchange);
 Status drop_job(Api& api, Request& request, const Exchange& exchange);
+// selection_handlers.cpp
+Status retry_jobs(Api& api, Request& request, const Exchange& exchange);
+Status purge_jobs(Api& api, Request& request, const Exchange& exchange);
+Status group_errors(Api& api, Request& request, const Exchange& exchange);
+// operation_handlers.cpp
+Status list_operations(Api& api, Request& request, const Exchange& exchange);
+Status show_operation(Api& api, Request& request, const Exchange& exchange);
+Status cancel_operation(Api& api, Request& request, const Exchange& exchange);
+Status list_audit(Api& api, Request& request, const Exchange& exchange);
 // event_handler.cpp
 Status stream_events(Api& api, Request& request, const Exchange& exchange);
 // backup_handler.cpp

@@ -157,6 +157,32 @@ TEST_F(HttpApi, LeasesAreEnded) {
   });
 }
 
+TEST_F(HttpApi, AFailureTellsItsTypeAndWhetherTheWorkerWasLost) {
+  const std::string longest(200, 't');
+  for (const std::string& fields :
+       {std::string(), std::string(R"(,"error_type":"Net","outcome":"worker_lost")"),
+        R"(,"error_type":")" + longest + R"(","outcome":"failed")",
+        std::string(R"(,"error_type":null,"outcome":null)")}) {
+    EXPECT_EQ(ask("POST", "/v1/fail", leases(fields)).status, 200) << fields;
+  }
+  broker.with_lock([&](auto& asked) {
+    EXPECT_EQ(asked.fails[0].error_type, "");
+    EXPECT_EQ(asked.fails[0].outcome, AttemptOutcome::failed);
+    EXPECT_EQ(asked.fails[1].error_type, "Net");
+    EXPECT_EQ(asked.fails[1].outcome, AttemptOutcome::worker_lost);
+    EXPECT_EQ(asked.fails[2].error_type, longest);
+    EXPECT_EQ(asked.fails[2].outcome, AttemptOutcome::failed);
+    EXPECT_EQ(asked.fails[3].error_type, "");
+  });
+  for (const std::string& fields :
+       {R"(,"error_type":")" + longest + "t\"", std::string(R"(,"outcome":"lease_expired")"),
+        std::string(R"(,"outcome":"completed")"), std::string(R"(,"outcome":"")")}) {
+    EXPECT_EQ(refused("POST", "/v1/fail", leases(fields)), "invalid_field") << fields;
+  }
+  EXPECT_EQ(refused("POST", "/v1/fail", leases(R"(,"error_type":7)")), "invalid_request");
+  EXPECT_EQ(refused("POST", "/v1/ack", leases(R"(,"error_type":"Net")")), "unknown_field");
+}
+
 TEST_F(HttpApi, ABadTokenIsRejectedInItsPlace) {
   const HttpReply alone = ask("POST", "/v1/ack", R"({"leases":[{"token":"junk"}]})");
   EXPECT_EQ(alone.status, 400);
@@ -208,12 +234,39 @@ TEST_F(HttpApi, BrowsingReadsItsFilters) {
     EXPECT_EQ(query.limit, 5U);
     EXPECT_EQ(query.cursor, "abc");
   });
-  for (const char* query : {"status=zombie", "status=completed", "status=", "lane=any", "limit=0",
-                            "limit=1001", "older_than=soon"}) {
+  for (const char* query :
+       {"status=zombie", "status=", "lane=any", "limit=0", "limit=1001", "older_than=soon"}) {
     EXPECT_EQ(refused("GET", std::string("/v1/queues/orders/jobs?") + query), "invalid_field")
         << query;
   }
   EXPECT_EQ(refused("GET", "/v1/queues/orders/jobs?statuss=dead"), "unknown_field");
+}
+
+TEST_F(HttpApi, BrowsingReadsHowJobsFailed) {
+  EXPECT_EQ(ask("GET",
+                "/v1/queues/orders/jobs?status=dead&error_type=Net&reason=worker_lost"
+                "&fingerprint=00000000DEADbeef&newer_than=1h&order=newest")
+                .status,
+            200);
+  EXPECT_EQ(ask("GET", "/v1/queues/orders/jobs?status=completed&order=newest").status, 200);
+  EXPECT_EQ(ask("GET", "/v1/queues/orders/jobs?order=push").status, 200);
+  broker.with_lock([](auto& asked) {
+    const BrowseQuery& query = asked.browses[0];
+    EXPECT_EQ(query.filter.error_type, "Net");
+    EXPECT_EQ(query.filter.reason, DeathReason::worker_lost);
+    EXPECT_EQ(query.filter.fingerprint, 0xDEADBEEFU);
+    EXPECT_EQ(query.filter.newer_than, std::chrono::hours(1));
+    EXPECT_EQ(query.order, BrowseOrder::newest);
+    EXPECT_EQ(asked.browses[1].filter.status, JobStatus::completed);
+    EXPECT_EQ(asked.browses[2].order, BrowseOrder::push);
+  });
+  for (const char* query :
+       {"fingerprint=xyz", "fingerprint=", "fingerprint=00000000deadbeef0", "reason=boredom",
+        "reason=none", "reason=", "newer_than=soon", "order=oldest", "order=", "order=newest",
+        "order=newest&status=failed", "order=newest&status=pending"}) {
+    EXPECT_EQ(refused("GET", std::string("/v1/queues/orders/jobs?") + query), "invalid_field")
+        << query;
+  }
 }
 
 TEST_F(HttpApi, JobsAreShownAndDroppedById) {
@@ -272,6 +325,24 @@ TEST_F(HttpApi, StatusAddsUpAllQueues) {
   EXPECT_EQ(status["storage"].string_or(""), "memory");
   EXPECT_EQ(status["connections"].integer(), 1);
   EXPECT_LT(*status["uptime"].number(), 60.0);
+  EXPECT_EQ(status["operations"].dump(), "[]");
+  EXPECT_EQ(status["webhooks"].dump(), R"({"pending":0})");
+}
+
+TEST_F(HttpApi, StatusShowsTheOperationsThatRun) {
+  broker.operation = Operation{.id = 7, .name = {"default", "orders"}};
+  const Json status = json_of(ask("GET", "/v1/status"));
+  ASSERT_EQ(status["operations"].array()->size(), 1U);
+  EXPECT_EQ(status["operations"].array()->front()["id"].integer(), 7);
+  broker.operation->state = OperationState::done;
+  EXPECT_EQ(json_of(ask("GET", "/v1/status"))["operations"].dump(), "[]");
+}
+
+TEST_F(HttpApi, WhoeverSendsWebhooksIsAskedHowManyAreLeft) {
+  start({.webhook_stats = [] { return WebhookStats{.delivered = 3, .pending = 2}; }});
+  EXPECT_EQ(json_of(ask("GET", "/v1/status"))["webhooks"].dump(), R"({"pending":2})");
+  EXPECT_THAT(ask("GET", "/metrics").body,
+              HasSubstr("reprise_webhooks_total{result=\"delivered\"} 3\n"));
 }
 
 TEST_F(HttpApi, ABackupGoesToAnAbsolutePath) {

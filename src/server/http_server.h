@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "broker/broker.h"
+#include "model/webhook.h"
 #include "server/access_tokens.h"
 
 namespace reprise::server {
@@ -37,6 +38,9 @@ struct HttpServerOptions {
   std::uint64_t max_body_bytes = 24ULL << 20;
   // Large requests and replies in memory, of all connections together; beyond it: Errc::overloaded.
   std::uint64_t max_buffered_bytes = 256ULL << 20;
+
+  // For /metrics and /v1/status; empty: none are sent.
+  std::function<WebhookStats()> webhook_stats;
 
   Duration header_timeout =
       std::chrono::seconds(10);  // from a request's first byte to its header's last

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "model/error_fingerprint.h"
 #include "server/handlers.h"
 #include "server/job_json.h"
 
@@ -34,8 +35,8 @@ void read_status(Query& query, JobFilter& filter) {
   const auto name = query.take("status");
   if (!name) return;
   filter.status = status_from_name(*name);
-  if (!filter.status || filter.status == JobStatus::completed) {
-    query.fail("status", "must be scheduled, pending, active, failed or dead");
+  if (!filter.status) {
+    query.fail("status", "must be scheduled, pending, active, failed, dead or completed");
   }
 }
 
@@ -51,6 +52,36 @@ void read_lane(Query& query, JobFilter& filter) {
   }
 }
 
+void read_fingerprint(Query& query, JobFilter& filter) {
+  const auto text = query.take("fingerprint");
+  if (!text) return;
+  filter.fingerprint = parse_fingerprint(*text);
+  if (!filter.fingerprint) query.fail("fingerprint", "must be 16 hexadecimal digits");
+}
+
+void read_reason(Query& query, JobFilter& filter) {
+  const auto name = query.take("reason");
+  if (!name) return;
+  filter.reason = death_reason_from_name(*name);
+  if (!filter.reason) {
+    query.fail("reason",
+               "must be max_attempts, final, lease_expired, worker_lost, expired or corrupt");
+  }
+}
+
+void read_order(Query& query, BrowseQuery& browse) {
+  const auto name = query.take("order");
+  if (!name || *name == "push") return;
+  const bool has_ended =
+      browse.filter.status == JobStatus::dead || browse.filter.status == JobStatus::completed;
+  if (*name != "newest") {
+    query.fail("order", "must be push or newest");
+  } else if (!has_ended) {
+    query.fail("order", "newest needs status=dead or status=completed");
+  }
+  browse.order = BrowseOrder::newest;
+}
+
 Result<BrowseQuery> read_browse(Request& request) {
   auto queue = request.queue_name();
   if (!queue) return queue.error();
@@ -59,7 +90,12 @@ Result<BrowseQuery> read_browse(Request& request) {
   read_status(query, browse.filter);
   read_lane(query, browse.filter);
   browse.filter.error = query.take("error").value_or("");
+  browse.filter.error_type = query.take("error_type").value_or("");
+  read_fingerprint(query, browse.filter);
+  read_reason(query, browse.filter);
   browse.filter.older_than = query.take_duration("older_than");
+  browse.filter.newer_than = query.take_duration("newer_than");
+  read_order(query, browse);
   browse.filter.headers = query.take_prefixed(kHeaderPrefix);
   if (const auto limit = query.take_number("limit", 1, kMaxPageJobs)) {
     browse.limit = static_cast<std::uint32_t>(*limit);
@@ -113,7 +149,7 @@ Status drop_job(Api& api, Request& request, const Exchange& exchange) {
     out.key("status").value(status_name(dropped.status)).end_object();
     return json_response(std::move(out));
   });
-  api.broker.drop_job(std::move(name->queue), std::move(name->id), std::move(done));
+  api.broker.drop_job(std::move(name->queue), std::move(name->id), request.caller, std::move(done));
   return ok();
 }
 

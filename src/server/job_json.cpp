@@ -4,88 +4,28 @@
 #include <chrono>
 #include <string>
 
-#include "base/text.h"
+#include "model/dead_letter_json.h"
+#include "model/job_fields_json.h"
 #include "model/queue_config_json.h"
 
 namespace reprise::server {
 namespace {
-
-// Null stands for "none" wherever the model has a value that means it.
-void write_text_or_null(JsonWriter& out, std::string_view name, std::string_view text) {
-  out.key(name);
-  text.empty() ? out.null() : out.value(text);
-}
-
-void write_time(JsonWriter& out, std::string_view name, Timestamp time) {
-  out.key(name).value(format_timestamp(time));
-}
-
-void write_time_or_null(JsonWriter& out, std::string_view name, Timestamp time, bool is_set) {
-  out.key(name);
-  is_set ? out.value(format_timestamp(time)) : out.null();
-}
-
-void write_payload(JsonWriter& out, const JobRecord& record) {
-  if (record.payload_kind == PayloadKind::json) {
-    out.key("payload").raw(record.payload);
-  } else {
-    out.key("payload_base64").value(base64_encode(record.payload));
-  }
-}
-
-void write_headers(JsonWriter& out, const Headers& headers) {
-  out.key("headers").begin_object();
-  for (const auto& [name, value] : headers) out.key(name).value(value);
-  out.end_object();
-}
 
 void write_history(JsonWriter& out, const JobState& state) {
   out.key("history").begin_array();
   for (const Attempt& attempt : state.history) {
     out.begin_object();
     out.key("attempt").value(attempt.number);
+    out.key("generation").value(attempt.generation);
     write_time(out, "at", attempt.started_at);
     write_time(out, "ended_at", attempt.ended_at);
     out.key("outcome").value(outcome_name(attempt.outcome));
     write_text_or_null(out, "worker", attempt.worker);
     write_text_or_null(out, "error", attempt.error);
+    write_text_or_null(out, "error_type", attempt.error_type);
     out.end_object();
   }
   out.end_array();
-}
-
-void write_envelope_event(JsonWriter& out, const QueueName& queue, const JobView& view) {
-  const JobRecord& record = *view.record;
-  out.key("event").begin_object();
-  out.key("id").value(encode_job_id(view.seq));
-  out.key("queue").value(queue.name).key("namespace").value(queue.ns);
-  write_payload(out, record);
-  write_headers(out, record.headers);
-  out.key("priority").value(record.priority);
-  write_text_or_null(out, "key", record.key);
-  write_time(out, "pushed_at", record.pushed_at);
-  out.end_object();
-}
-
-void write_envelope_meta(JsonWriter& out, const JobState& state) {
-  out.key("meta").begin_object();
-  out.key("attempts").value(state.attempts);
-  write_text_or_null(out, "lastError", state.last_error);
-  write_time_or_null(out, "firstAttemptAt", state.first_attempt_at, state.attempts > 0);
-  write_time(out, "deadLetteredAt", state.died_at);
-  out.key("reason").value(death_reason_name(state.death_reason));
-  out.key("decidedBy").value(decided_by_name(state.decided_by));
-  out.key("history").begin_array();
-  for (const Attempt& attempt : state.history) {
-    out.begin_object();
-    write_time(out, "at", attempt.started_at);
-    write_text_or_null(out, "worker", attempt.worker);
-    write_text_or_null(out, "error", attempt.error);
-    out.key("outcome").value(outcome_name(attempt.outcome));
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
 }
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -103,7 +43,26 @@ void write_totals(JsonWriter& out, const QueueTotals& totals) {
   out.key("died").value(totals.died);
   out.key("dropped").value(totals.dropped);
   out.key("corrupt").value(totals.corrupt);
+  out.key("moved_in").value(totals.moved_in);
+  out.key("moved_out").value(totals.moved_out);
+  out.key("claimed_retry").value(totals.claimed_retry);
+  out.key("retried").value(totals.retried);
+  out.key("purged").value(totals.purged);
+  out.key("dead_expired").value(totals.dead_expired);
+  out.key("dead_evicted").value(totals.dead_evicted);
   out.end_object();
+}
+
+void write_lanes(JsonWriter& out, const LaneStats& lanes) {
+  out.key("lanes").begin_object();
+  out.key("fresh").value(lanes.fresh).key("retry").value(lanes.retry);
+  out.key("retry_in_flight").value(lanes.retry_in_flight);
+  out.key("retry_credit").value(lanes.retry_credit);
+  out.key("retries_by_failures").begin_object();
+  for (std::size_t i = 0; i < kFailureBuckets; ++i) {
+    out.key(failure_bucket_name(i)).value(lanes.retries_by_failures[i]);
+  }
+  out.end_object().end_object();
 }
 
 void write_stats(JsonWriter& out, const QueueStats& stats) {
@@ -115,6 +74,8 @@ void write_stats(JsonWriter& out, const QueueStats& stats) {
   out.key("oldest_pending_age");
   stats.oldest_pending_age ? out.value(seconds(*stats.oldest_pending_age)) : out.null();
   out.key("waiting_claims").value(stats.waiting_claims);
+  out.key("completed_kept").value(stats.totals.completed_now);
+  write_lanes(out, stats.lanes);
   out.key("rates").begin_object();
   out.key("push").value(stats.push_rate);
   out.key("claim").value(stats.claim_rate);
@@ -163,6 +124,7 @@ void write_job(JsonWriter& out, const QueueName& queue, const JobView& view, Job
   const JobState& state = view.state ? *view.state : kNeverLeased;
   const bool waits = view.status == JobStatus::scheduled || view.status == JobStatus::failed;
   const bool active = view.status == JobStatus::active;
+  const bool has_ended = view.status == JobStatus::dead || view.status == JobStatus::completed;
   out.begin_object();
   out.key("id").value(encode_job_id(view.seq));
   out.key("queue").value(queue.name).key("namespace").value(queue.ns);
@@ -173,19 +135,24 @@ void write_job(JsonWriter& out, const QueueName& queue, const JobView& view, Job
   out.key("priority").value(record.priority);
   write_text_or_null(out, "key", record.key);
   out.key("attempts").value(state.attempts).key("failures").value(state.failures);
+  out.key("generation").value(state.generation);
   write_time(out, "pushed_at", record.pushed_at);
   write_time_or_null(out, "due_at", state.due, waits);
   write_time_or_null(out, "expires_at", record.expires_at, record.expires_at != kNever);
   write_time_or_null(out, "lease_expires_at", state.lease_deadline, active);
+  write_time_or_null(out, "ended_at", state.ended_at, has_ended);
   write_text_or_null(out, "worker", active ? state.worker : std::string_view());
   write_text_or_null(out, "last_error", state.last_error);
+  write_text_or_null(out, "last_error_type", state.last_error_type);
+  out.key("reason");
+  const bool has_reason = view.status == JobStatus::dead && state.death_reason != DeathReason::none;
+  has_reason ? out.value(death_reason_name(state.death_reason)) : out.null();
+  write_text_or_null(out, "origin_queue", state.origin_queue);
   if (detail == JobDetail::full) {
     write_history(out, state);
     if (view.status == JobStatus::dead) {
-      out.key("dead_letter").begin_object();
-      write_envelope_event(out, queue, view);
-      write_envelope_meta(out, state);
-      out.end_object();
+      out.key("dead_letter");
+      write_dead_letter(out, queue, view.seq, record, state);
     }
   }
   out.end_object();
@@ -226,7 +193,13 @@ void write_event(JsonWriter& out, const Event& event) {
   out.key("namespace").value(event.queue->ns).key("queue").value(event.queue->name);
   out.key("id").value(encode_job_id(event.seq));
   if (tells_error || event.type == EventType::taken) out.key("attempts").value(event.attempts);
-  if (event.type == EventType::dead) out.key("reason").value(death_reason_name(event.reason));
+  if (event.type == EventType::dead) {
+    out.key("reason").value(death_reason_name(event.reason));
+    out.key("dead_letter_queue");
+    event.dead_letter_queue ? out.value(event.dead_letter_queue->name) : out.null();
+  }
+  if (event.type == EventType::retry) out.key("generation").value(event.generation);
+  if (event.type == EventType::purged) out.key("cause").value(purge_cause_name(event.cause));
   if (tells_error) {
     write_text_or_null(out, "error", event.error ? *event.error : std::string_view());
   }

@@ -1,5 +1,5 @@
-// The JSON views of docs/api.md: jobs, dead-letter envelopes, queues, results. Field names are the
-// contract; this is the only place that writes them.
+// The JSON views of docs/api.md: jobs, queues, results. Field names are the contract; they are
+// written here, what jobs share with dead letters in model/.
 #pragma once
 
 #include <cstddef>

@@ -91,9 +91,26 @@ Result<std::vector<Item>> read_leases(Api& api, Request& request, ReadItem read_
 
 AckItem read_ack(JsonFields& fields) { return {read_token(fields)}; }
 
+void read_outcome(JsonFields& fields, AttemptOutcome& outcome) {
+  std::string name;
+  if (!fields.read("outcome", name)) return;
+  if (name == outcome_name(AttemptOutcome::failed)) {
+    outcome = AttemptOutcome::failed;
+  } else if (name == outcome_name(AttemptOutcome::worker_lost)) {
+    outcome = AttemptOutcome::worker_lost;
+  } else {
+    fields.fail("outcome", "must be failed or worker_lost");
+  }
+}
+
 FailItem read_fail(JsonFields& fields, const Limits& limits) {
   FailItem item{.token = read_token(fields)};
   fields.read("error", item.error);
+  fields.read("error_type", item.error_type);
+  if (item.error_type.size() > kMaxErrorTypeBytes) {
+    fields.fail("error_type", fmt::format("must be at most {} bytes", kMaxErrorTypeBytes));
+  }
+  read_outcome(fields, item.outcome);
   fields.read("delay", item.delay);
   fields.read("final", item.final);
   if (item.error.size() > limits.max_error_bytes) {

@@ -82,11 +82,18 @@ void add_up(QueueStats& sum, const QueueStats& stats) {
   sum.completion_rate += stats.completion_rate;
   sum.failure_rate += stats.failure_rate;
   static constexpr std::array kTotals = {
-      &QueueTotals::pushed,        &QueueTotals::duplicates, &QueueTotals::claimed,
-      &QueueTotals::completed,     &QueueTotals::failed,     &QueueTotals::released,
-      &QueueTotals::lease_expired, &QueueTotals::expired,    &QueueTotals::died,
-      &QueueTotals::dropped,       &QueueTotals::corrupt};
+      &QueueTotals::pushed,        &QueueTotals::duplicates,   &QueueTotals::claimed,
+      &QueueTotals::completed,     &QueueTotals::failed,       &QueueTotals::released,
+      &QueueTotals::lease_expired, &QueueTotals::expired,      &QueueTotals::died,
+      &QueueTotals::dropped,       &QueueTotals::corrupt,      &QueueTotals::moved_in,
+      &QueueTotals::moved_out,     &QueueTotals::retried,      &QueueTotals::purged,
+      &QueueTotals::dead_expired,  &QueueTotals::dead_evicted, &QueueTotals::claimed_retry};
   for (const auto total : kTotals) sum.totals.*total += stats.totals.*total;
+  sum.lanes.retry_in_flight += stats.lanes.retry_in_flight;
+  sum.lanes.retry_credit += stats.lanes.retry_credit;
+  for (std::size_t i = 0; i < kFailureBuckets; ++i) {
+    sum.lanes.retries_by_failures[i] += stats.lanes.retries_by_failures[i];
+  }
 }
 
 // A row of samples: its labels and where its numbers are.
@@ -100,7 +107,7 @@ struct QueueTotalMetric {
   std::string_view help;
   std::uint64_t QueueTotals::*total;
 };
-constexpr std::array<QueueTotalMetric, 11> kQueueTotals = {{
+constexpr std::array<QueueTotalMetric, 17> kQueueTotals = {{
     {"reprise_pushed_total", "Jobs pushed.", &QueueTotals::pushed},
     {"reprise_duplicates_total", "Pushes whose key was known.", &QueueTotals::duplicates},
     {"reprise_claimed_total", "Leases granted.", &QueueTotals::claimed},
@@ -113,6 +120,14 @@ constexpr std::array<QueueTotalMetric, 11> kQueueTotals = {{
     {"reprise_dropped_total", "Jobs dropped.", &QueueTotals::dropped},
     {"reprise_corrupt_total", "Jobs that could not be read and became dead.",
      &QueueTotals::corrupt},
+    {"reprise_moved_in_total", "Jobs that came from another queue.", &QueueTotals::moved_in},
+    {"reprise_moved_out_total", "Jobs that went to another queue.", &QueueTotals::moved_out},
+    {"reprise_retried_total", "Jobs brought back by hand.", &QueueTotals::retried},
+    {"reprise_purged_total", "Dead jobs deleted by hand.", &QueueTotals::purged},
+    {"reprise_dead_expired_total", "Dead jobs deleted because of keep_dead.",
+     &QueueTotals::dead_expired},
+    {"reprise_dead_evicted_total", "Dead jobs deleted because of max_dead.",
+     &QueueTotals::dead_evicted},
 }};
 
 struct QueueRateMetric {
@@ -147,6 +162,34 @@ void write_queue_state(MetricsWriter& out, const std::vector<QueueRow>& rows) {
   for (const QueueRow& row : rows) out.sample(row.labels, row.stats->waiting_claims);
 }
 
+void write_lanes(MetricsWriter& out, const std::vector<QueueRow>& rows) {
+  out.begin("reprise_claimed_by_lane_total", "counter", "Leases granted, by lane.");
+  for (const QueueRow& row : rows) {
+    const QueueTotals& totals = row.stats->totals;
+    out.sample(row.labels + ",lane=\"fresh\"", totals.claimed - totals.claimed_retry);
+    out.sample(row.labels + ",lane=\"retry\"", totals.claimed_retry);
+  }
+  out.begin("reprise_retry_backlog", "gauge", "Retries that wait, by how often they have failed.");
+  for (const QueueRow& row : rows) {
+    for (std::size_t i = 0; i < kFailureBuckets; ++i) {
+      out.sample(fmt::format("{},failures=\"{}\"", row.labels, failure_bucket_name(i)),
+                 row.stats->lanes.retries_by_failures[i]);
+    }
+  }
+  out.begin("reprise_retry_credit", "gauge", "What the retry lane has saved up, 0 to 1.");
+  for (const QueueRow& row : rows) out.sample(row.labels, row.stats->lanes.retry_credit);
+  out.begin("reprise_retry_in_flight", "gauge", "Retries that are leased.");
+  for (const QueueRow& row : rows) out.sample(row.labels, row.stats->lanes.retry_in_flight);
+}
+
+void write_webhooks(MetricsWriter& out, const WebhookStats& webhooks) {
+  out.single("reprise_webhooks_pending", "gauge", "Deaths still to be told.", webhooks.pending);
+  out.begin("reprise_webhooks_total", "counter", "Deaths told, or tried to.");
+  out.sample("result=\"delivered\"", webhooks.delivered);
+  out.sample("result=\"failed\"", webhooks.failed);
+  out.sample("result=\"given_up\"", webhooks.given_up);
+}
+
 void write_queues(MetricsWriter& out, const std::vector<QueueStats>& queues) {
   std::vector<QueueRow> rows;
   QueueStats others;
@@ -161,6 +204,7 @@ void write_queues(MetricsWriter& out, const std::vector<QueueStats>& queues) {
   if (queues.size() > rows.size()) rows.push_back({queue_labels({"_other", "_other"}), &others});
 
   write_queue_state(out, rows);
+  write_lanes(out, rows);
   for (const QueueTotalMetric& metric : kQueueTotals) {
     out.begin(metric.name, "counter", metric.help);
     for (const QueueRow& row : rows) out.sample(row.labels, row.stats->totals.*metric.total);
@@ -190,6 +234,8 @@ void write_broker(MetricsWriter& out, const BrokerMetrics& broker) {
              broker.cache_misses);
   out.single("reprise_events_published_total", "counter", "Events told to whoever watches.",
              broker.events_published);
+  out.single("reprise_operations_running", "gauge", "Retries and purges under way.",
+             broker.operations_running);
 }
 
 void write_server(MetricsWriter& out, const ServerStats& server) {
@@ -250,6 +296,7 @@ std::string metrics_text(const MetricsInput& input) {
   MetricsWriter out;
   write_queues(out, input.queues);
   write_broker(out, input.broker);
+  write_webhooks(out, input.webhooks);
   out.single("reprise_event_subscribers", "gauge", "Readers of the event stream.",
              input.event_subscribers);
   write_server(out, input.server);

@@ -8,6 +8,7 @@
 
 #include "broker/metrics.h"
 #include "model/queue.h"
+#include "model/webhook.h"
 #include "server/server_stats.h"
 
 namespace reprise::server {
@@ -28,6 +29,7 @@ struct MetricsInput {
   std::uint64_t event_subscribers = 0;
   const ServerStats& server;
   ProcessNumbers process;
+  WebhookStats webhooks;
 };
 std::string metrics_text(const MetricsInput& input);
 

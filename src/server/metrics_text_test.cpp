@@ -30,8 +30,9 @@ std::vector<QueueStats> some_queues(std::size_t count) {
   return queues;
 }
 
-std::string text_of(const std::vector<QueueStats>& queues) {
+std::string text_of(const std::vector<QueueStats>& queues, const WebhookStats& webhooks = {}) {
   BrokerMetrics broker;
+  broker.operations_running = 2;
   broker.durability = "sync";
   broker.storage_kind = "memory";
   for (Histogram* histogram :
@@ -46,7 +47,8 @@ std::string text_of(const std::vector<QueueStats>& queues) {
                        .broker = broker,
                        .event_subscribers = 0,
                        .server = server,
-                       .process = {}});
+                       .process = {},
+                       .webhooks = webhooks});
 }
 
 TEST(MetricsText, HasQueuesByNameAndStatus) {
@@ -62,12 +64,82 @@ TEST(MetricsText, HasQueuesByNameAndStatus) {
   EXPECT_THAT(text, Not(HasSubstr("status=\"completed\"")));
 }
 
+TEST(MetricsText, HasTheLanes) {
+  std::vector<QueueStats> queues = some_queues(1);
+  queues[0].totals.claimed = 10;
+  queues[0].totals.claimed_retry = 3;
+  queues[0].lanes.retry_credit = 0.4;
+  queues[0].lanes.retry_in_flight = 2;
+  queues[0].lanes.retries_by_failures.front() = 5;
+  queues[0].lanes.retries_by_failures.back() = 6;
+  const std::string text = text_of(queues);
+  const auto line = [](const std::string& name, const std::string& label, const char* value) {
+    return "\n" + name + "{namespace=\"default\",queue=\"q0\"" + label + "} " + value + "\n";
+  };
+  EXPECT_THAT(text, HasSubstr(line("reprise_claimed_total", "", "10")));
+  EXPECT_THAT(text, HasSubstr(line("reprise_claimed_by_lane_total", ",lane=\"fresh\"", "7")));
+  EXPECT_THAT(text, HasSubstr(line("reprise_claimed_by_lane_total", ",lane=\"retry\"", "3")));
+  EXPECT_THAT(text, HasSubstr(line("reprise_retry_backlog", ",failures=\"1\"", "5")));
+  EXPECT_THAT(text, HasSubstr(line("reprise_retry_backlog", ",failures=\"9\"", "0")));
+  EXPECT_THAT(text, HasSubstr(line("reprise_retry_backlog", ",failures=\"10+\"", "6")));
+  EXPECT_THAT(text, HasSubstr(line("reprise_retry_credit", "", "0.4")));
+  EXPECT_THAT(text, HasSubstr(line("reprise_retry_in_flight", "", "2")));
+}
+
+TEST(MetricsText, CountsWhatIsDoneToTheDead) {
+  std::vector<QueueStats> queues = some_queues(1);
+  QueueTotals& totals = queues[0].totals;
+  totals.moved_in = 1;
+  totals.moved_out = 2;
+  totals.retried = 3;
+  totals.purged = 4;
+  totals.dead_expired = 5;
+  totals.dead_evicted = 6;
+  const std::string text = text_of(queues);
+  int value = 0;
+  for (const std::string name :
+       {"moved_in", "moved_out", "retried", "purged", "dead_expired", "dead_evicted"}) {
+    EXPECT_THAT(text, HasSubstr("# TYPE reprise_" + name + "_total counter\n"));
+    EXPECT_THAT(text,
+                HasSubstr("\nreprise_" + name + "_total{namespace=\"default\",queue=\"q0\"} " +
+                          std::to_string(++value) + "\n"));
+  }
+}
+
+TEST(MetricsText, CountsOperationsAndWebhooks) {
+  const std::string text = text_of({}, {.delivered = 5, .failed = 6, .given_up = 7, .pending = 8});
+  EXPECT_THAT(text, HasSubstr("\nreprise_operations_running 2\n"));
+  EXPECT_THAT(text, HasSubstr("\nreprise_webhooks_pending 8\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE reprise_webhooks_total counter\n"
+                              "reprise_webhooks_total{result=\"delivered\"} 5\n"
+                              "reprise_webhooks_total{result=\"failed\"} 6\n"
+                              "reprise_webhooks_total{result=\"given_up\"} 7\n"));
+}
+
 TEST(MetricsText, SumsQueuesBeyondTheThousandth) {
   const std::string text = text_of(some_queues(1003));
   EXPECT_THAT(text, HasSubstr("queue=\"q999\",status=\"pending\"} 2\n"));
   EXPECT_THAT(text, Not(HasSubstr("queue=\"q1000\"")));
   EXPECT_THAT(text, HasSubstr("queue=\"_other\",status=\"pending\"} 6\n"));
   EXPECT_THAT(text, HasSubstr("reprise_pushed_total{namespace=\"_other\",queue=\"_other\"} 9\n"));
+}
+
+TEST(MetricsText, SumsTheLanesOfQueuesBeyondTheThousandth) {
+  std::vector<QueueStats> queues = some_queues(1002);
+  for (QueueStats& stats : queues) {
+    stats.totals.claimed = 5;
+    stats.totals.claimed_retry = 2;
+    stats.totals.purged = 4;
+    stats.lanes.retry_in_flight = 1;
+    stats.lanes.retries_by_failures[2] = 3;
+  }
+  const std::string text = text_of(queues);
+  EXPECT_THAT(text, HasSubstr("queue=\"_other\",lane=\"fresh\"} 6\n"));
+  EXPECT_THAT(text, HasSubstr("queue=\"_other\",lane=\"retry\"} 4\n"));
+  EXPECT_THAT(text, HasSubstr("reprise_purged_total{namespace=\"_other\",queue=\"_other\"} 8\n"));
+  EXPECT_THAT(text, HasSubstr("queue=\"_other\",failures=\"3\"} 6\n"));
+  EXPECT_THAT(text,
+              HasSubstr("reprise_retry_in_flight{namespace=\"_other\",queue=\"_other\"} 2\n"));
 }
 
 TEST(MetricsText, HistogramsAreCumulative) {

@@ -117,7 +117,8 @@ Status patch_queue(Api& api, Request& request, const Exchange& exchange) {
 Status delete_queue(Api& api, Request& request, const Exchange& exchange) {
   auto name = only_queue_name(request);
   if (!name) return name.error();
-  api.broker.delete_queue(std::move(*name), exchange.then<QueueStats>(deleted_response));
+  api.broker.delete_queue(std::move(*name), request.caller,
+                          exchange.then<QueueStats>(deleted_response));
   return ok();
 }
 

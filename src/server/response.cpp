@@ -19,6 +19,8 @@ std::string_view status_line(int http_status) {
       return "HTTP/1.1 200 OK\r\n";
     case 201:
       return "HTTP/1.1 201 Created\r\n";
+    case 202:
+      return "HTTP/1.1 202 Accepted\r\n";
     case 400:
       return "HTTP/1.1 400 Bad Request\r\n";
     case 401:

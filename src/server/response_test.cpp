@@ -57,6 +57,14 @@ TEST(AppendResponseHead, SaysWhatEveryReplySays) {
   EXPECT_EQ(head.find("Connection:"), std::string::npos);
 }
 
+TEST(AppendResponseHead, EveryStatusThatIsCountedHasItsLine) {
+  for (const int http_status : kHttpStatuses) {
+    std::string head;
+    append_response_head(head, {.http_status = http_status}, {.date = ""});
+    EXPECT_TRUE(head.starts_with("HTTP/1.1 " + std::to_string(http_status) + " ")) << head;
+  }
+}
+
 TEST(AppendResponseHead, SaysHowTheConnectionGoesOn) {
   std::string closing;
   append_response_head(closing, {}, {.date = "", .keep_alive = false});

@@ -48,7 +48,7 @@ struct ServerCore {
         options(std::move(an_options)),
         tokens(options.tokens),
         host_policy(std::move(a_host_policy)),
-        api{broker, stats, broker.now()} {}
+        api{broker, stats, broker.now(), options.webhook_stats} {}
 
   Broker& broker;
   const HttpServerOptions options;

@@ -7,6 +7,7 @@
 #include "server/handlers.h"
 #include "server/job_json.h"
 #include "server/metrics_text.h"
+#include "server/operation_json.h"
 
 namespace reprise::server {
 namespace {
@@ -51,7 +52,17 @@ void write_job_counts(JsonWriter& out, const std::vector<QueueStats>& queues) {
   out.end_object();
 }
 
-Response status_response(const Api& api, const std::vector<QueueStats>& queues) {
+struct StatusInput {
+  std::vector<QueueStats> queues;
+  std::vector<Operation> operations;
+};
+
+WebhookStats webhook_stats(const Api& api) {
+  return api.webhook_stats ? api.webhook_stats() : WebhookStats{};
+}
+
+Response status_response(const Api& api, const StatusInput& input) {
+  const std::vector<QueueStats>& queues = input.queues;
   const BrokerMetrics metrics = api.broker.metrics();
   const std::chrono::duration<double> uptime = api.broker.now() - api.started_at;
   std::uint64_t waiting_claims = 0;
@@ -70,6 +81,13 @@ Response status_response(const Api& api, const std::vector<QueueStats>& queues) 
   write_job_counts(out, queues);
   out.key("waiting_claims").value(waiting_claims);
   out.key("connections").value(api.stats.connections.load());
+  out.key("operations").begin_array();
+  for (const Operation& operation : input.operations) {
+    if (operation.state == OperationState::running) write_operation(out, operation);
+  }
+  out.end_array();
+  out.key("webhooks").begin_object();
+  out.key("pending").value(webhook_stats(api).pending).end_object();
   out.end_object();
   return json_response(std::move(out));
 }
@@ -78,10 +96,17 @@ Response status_response(const Api& api, const std::vector<QueueStats>& queues) 
 
 Status show_status(Api& api, Request& request, const Exchange& exchange) {
   REPRISE_TRY(expect_nothing(request));
-  api.broker.list_queues(
-      "", exchange.then<std::vector<QueueStats>>([&api](const std::vector<QueueStats>& queues) {
-        return status_response(api, queues);
-      }));
+  auto done = exchange.then<StatusInput>(
+      [&api](const StatusInput& input) { return status_response(api, input); });
+  api.broker.list_operations(
+      [&api, done = std::move(done)](Result<std::vector<Operation>> operations) mutable {
+        if (!operations) return done(operations.error());
+        api.broker.list_queues("", [done = std::move(done), operations = *std::move(operations)](
+                                       Result<std::vector<QueueStats>> queues) mutable {
+          if (!queues) return done(queues.error());
+          done(StatusInput{*std::move(queues), std::move(operations)});
+        });
+      });
   return ok();
 }
 
@@ -110,7 +135,8 @@ Status show_metrics(Api& api, Request& request, const Exchange& exchange) {
                                            .broker = api.broker.metrics(),
                                            .event_subscribers = api.broker.events().subscribers(),
                                            .server = api.stats,
-                                           .process = read_process_numbers()}));
+                                           .process = read_process_numbers(),
+                                           .webhooks = webhook_stats(api)}));
       }));
   return ok();
 }

@@ -10,6 +10,23 @@ namespace {
 
 constexpr std::size_t kJobKeyBytes = sizeof(QueueNumber) + sizeof(Seq);
 constexpr std::string_view kTotalsPrefix = "totals/";
+constexpr std::size_t kEndingKeyBytes = sizeof(QueueNumber) + 1 + 8 + sizeof(Seq);
+constexpr std::size_t kWebhookKeyBytes = kWebhookPrefix.size() + 8 + sizeof(QueueNumber) + 8;
+
+// Times after 1970, which all of ours are, are in order as bytes too.
+void append_time(std::string& out, Timestamp time) {
+  append_big_endian(out, static_cast<std::uint64_t>(time.time_since_epoch().count()));
+}
+
+Timestamp read_time(const char* from) {
+  return Timestamp(Duration(static_cast<std::int64_t>(read_big_endian<std::uint64_t>(from))));
+}
+
+std::string numbered_key(std::string_view prefix, std::uint64_t number) {
+  std::string key(prefix);
+  append_big_endian(key, number);
+  return key;
+}
 
 }  // namespace
 
@@ -47,6 +64,61 @@ std::string queue_key(const QueueName& name) {
   key.push_back('\0');
   key.append(name.name);
   return key;
+}
+
+std::string ending_key(const EndingKey& ending) {
+  std::string key = endings_begin(ending.queue, ending.kind);
+  append_time(key, ending.at);
+  append_big_endian(key, ending.seq);
+  return key;
+}
+
+std::optional<EndingKey> parse_ending_key(std::string_view key) {
+  if (key.size() != kEndingKeyBytes) return std::nullopt;
+  const auto kind = static_cast<std::uint8_t>(key[sizeof(QueueNumber)]);
+  if (kind > static_cast<std::uint8_t>(EndKind::completed)) return std::nullopt;
+  const char* rest = key.data() + sizeof(QueueNumber) + 1;
+  return EndingKey{.queue = read_big_endian<QueueNumber>(key.data()),
+                   .kind = static_cast<EndKind>(kind),
+                   .at = read_time(rest),
+                   .seq = read_big_endian<Seq>(rest + 8)};
+}
+
+std::string endings_begin(QueueNumber queue, EndKind kind) {
+  std::string key = queue_begin(queue);
+  key.push_back(static_cast<char>(kind));
+  return key;
+}
+
+std::string endings_end(QueueNumber queue, EndKind kind) {
+  return prefix_end(endings_begin(queue, kind));
+}
+
+std::string operation_key(OperationId id) { return numbered_key(kOperationPrefix, id); }
+
+std::string audit_key(std::uint64_t number) { return numbered_key(kAuditPrefix, number); }
+
+std::string webhook_key(const WebhookKey& webhook) {
+  std::string key(kWebhookPrefix);
+  append_time(key, webhook.died_at);
+  append_big_endian(key, webhook.queue);
+  append_big_endian(key, webhook.seq);
+  return key;
+}
+
+std::optional<WebhookKey> parse_webhook_key(std::string_view key) {
+  if (key.size() != kWebhookKeyBytes || !key.starts_with(kWebhookPrefix)) return std::nullopt;
+  const char* at = key.data() + kWebhookPrefix.size();
+  return WebhookKey{.died_at = read_time(at),
+                    .queue = read_big_endian<QueueNumber>(at + 8),
+                    .seq = read_big_endian<Seq>(at + 8 + sizeof(QueueNumber))};
+}
+
+// Our prefixes do not end in 0xFF.
+std::string prefix_end(std::string_view prefix) {
+  std::string end(prefix);
+  ++end.back();
+  return end;
 }
 
 std::string totals_key(QueueNumber queue) {

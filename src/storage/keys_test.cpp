@@ -45,6 +45,51 @@ TEST(JobKeyBytes, OfAnyOtherLengthAreNoKey) {
   EXPECT_EQ(parse_job_key(key + "x"), std::nullopt);
 }
 
+TEST(EndingKeyBytes, AreQueueKindTimeThenSeq) {
+  const EndingKey ending{.queue = 0x01020304,
+                         .kind = EndKind::completed,
+                         .at = Timestamp(Duration(0x1112131415161718)),
+                         .seq = 0x2122232425262728};
+  const std::string key = ending_key(ending);
+  EXPECT_EQ(key,
+            "\x01\x02\x03\x04\x01\x11\x12\x13\x14\x15\x16\x17\x18"
+            "\x21\x22\x23\x24\x25\x26\x27\x28");
+  EXPECT_EQ(parse_ending_key(key), ending);
+  EXPECT_EQ(parse_ending_key(key + "x"), std::nullopt);
+  EXPECT_EQ(parse_ending_key(key.substr(1)), std::nullopt);
+  std::string unknown_kind = key;
+  unknown_kind[4] = 2;
+  EXPECT_EQ(parse_ending_key(unknown_kind), std::nullopt);
+}
+
+TEST(EndingKeyBytes, SortByQueueKindTimeAndSeq) {
+  SeededRandom random(1);
+  const auto ending = [&] {
+    return EndingKey{.queue = static_cast<QueueNumber>(random.below(3)),
+                     .kind = static_cast<EndKind>(random.below(2)),
+                     .at = Timestamp(Duration(random.below(4) << random.below(60))),
+                     .seq = random.below(4) << random.below(61)};
+  };
+  for (int i = 0; i < 2000; ++i) {
+    const EndingKey a = ending();
+    const EndingKey b = ending();
+    EXPECT_EQ(ending_key(a) < ending_key(b), a < b);
+    EXPECT_LE(endings_begin(a.queue, a.kind), ending_key(a));
+    EXPECT_LT(ending_key(a), endings_end(a.queue, a.kind));
+  }
+}
+
+TEST(WebhookKeyBytes, ReadBackAndSortByTimeOfDeath) {
+  const WebhookKey early{.died_at = Timestamp(Duration(5)), .queue = 9, .seq = 9};
+  const WebhookKey late{.died_at = Timestamp(Duration(256)), .queue = 1, .seq = 1};
+  EXPECT_LT(webhook_key(early), webhook_key(late));
+  EXPECT_EQ(parse_webhook_key(webhook_key(late)), late);
+  EXPECT_EQ(parse_webhook_key(webhook_key(late) + "x"), std::nullopt);
+  EXPECT_LT(webhook_key(late), prefix_end(kWebhookPrefix));
+  EXPECT_EQ(operation_key(0x0102030405060708), "operation/\x01\x02\x03\x04\x05\x06\x07\x08");
+  EXPECT_EQ(audit_key(0x0102030405060708), "audit/\x01\x02\x03\x04\x05\x06\x07\x08");
+}
+
 TEST(IdempotencyKeyBytes, AreQueueThenTheKeyAsItCame) {
   const std::string text("k\0\xff", 3);
   const std::string key = idempotency_key(7, text);

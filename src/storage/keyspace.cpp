@@ -5,8 +5,8 @@
 namespace reprise::storage {
 namespace {
 
-constexpr std::array<std::string_view, kAllKeyspaces.size()> kNames = {"meta",   "queues", "jobs",
-                                                                       "states", "dead",   "keys"};
+constexpr std::array<std::string_view, kAllKeyspaces.size()> kNames = {
+    "meta", "queues", "jobs", "states", "dead", "keys", "completed", "endings"};
 
 }  // namespace
 

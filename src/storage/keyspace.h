@@ -15,11 +15,19 @@ enum class Keyspace : std::uint8_t {
   jobs = 2,
   states = 3,
   dead = 4,
-  keys = 5
+  keys = 5,
+  completed = 6,
+  endings = 7,  // dead and completed jobs by the time they ended
 };
 
-inline constexpr std::array kAllKeyspaces = {Keyspace::meta,   Keyspace::queues, Keyspace::jobs,
-                                             Keyspace::states, Keyspace::dead,   Keyspace::keys};
+inline constexpr std::array kAllKeyspaces = {Keyspace::meta,      Keyspace::queues, Keyspace::jobs,
+                                             Keyspace::states,    Keyspace::dead,   Keyspace::keys,
+                                             Keyspace::completed, Keyspace::endings};
+
+// Those whose keys begin with a queue's number: what goes when the queue goes.
+inline constexpr std::array kQueueKeyspaces = {Keyspace::jobs,      Keyspace::states,
+                                               Keyspace::dead,      Keyspace::keys,
+                                               Keyspace::completed, Keyspace::endings};
 
 std::string_view keyspace_name(Keyspace keyspace);
 

@@ -1,5 +1,6 @@
 #include "storage/live_jobs.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -56,7 +57,7 @@ Status scan_live_jobs(const Storage::Snapshot& snapshot, LiveJobVisitor& visitor
 JobState outline_of(const JobState& state) {
   JobState outline;
   outline.status = state.status;
-  outline.failures = state.failures == 0 ? 0 : 1;
+  outline.failures = std::min<std::uint32_t>(state.failures, kFailuresKnown);
   outline.due = state.due;
   if (state.status == JobStatus::active) {
     outline.lease_nonce = state.lease_nonce;

@@ -13,12 +13,14 @@
 
 namespace reprise::storage {
 
+inline constexpr std::uint32_t kFailuresKnown = 255;
+
 struct LiveJob {
   JobKey key;
   Priority priority{};
   Timestamp expires_at = kNever;
-  // Of a job that is not fresh and pending: status, failures (0 or not), due, and of an active one
-  // its lease's nonce and deadline. Nothing else of it is set.
+  // Of a job that is not fresh and pending: status, failures (up to kFailuresKnown), due, and of an
+  // active one its lease's nonce and deadline. Nothing else of it is set.
   std::optional<JobState> state;
 };
 

@@ -1,118 +1,24 @@
 #include "storage/records.h"
 
 #include <algorithm>
-#include <bit>
-#include <concepts>
 
-#include "base/bytes.h"
-#include "base/crc32c.h"
 #include "base/json.h"
 #include "base/json_writer.h"
+#include "model/error_fingerprint.h"
 #include "model/queue_config_json.h"
+#include "storage/record_frame.h"
 
 namespace reprise::storage {
 namespace {
 
-constexpr std::uint8_t kRecordVersion = 1;  // of every kind of record so far
-constexpr std::size_t kChecksumBytes = sizeof(std::uint32_t);
-constexpr std::size_t kFrameBytes = sizeof(kRecordVersion) + kChecksumBytes;
+// Since format 3.
+constexpr RecordVersion kStateVersion = 2;
+constexpr RecordVersion kTotalsVersion = 2;
+constexpr RecordVersion kServerVersion = 2;
+
 // Of a job record: version, pushed_at, expires_at, priority, byte_size, payload_kind.
 constexpr std::size_t kJobFixedBytes = 1 + 8 + 8 + 4 + 8 + 1;
 static_assert(kJobOutlineBytes == kJobFixedBytes + kChecksumBytes);
-
-Error corrupt(std::string_view kind, std::string_view problem) {
-  std::string detail;
-  detail.append("the stored ").append(kind).append(" record is damaged: ").append(problem);
-  return Error{Errc::corrupt, std::move(detail)};
-}
-
-Error unknown_version(std::string_view kind, unsigned version) {
-  return corrupt(kind, "it has version " + std::to_string(version) + ", this build reads version " +
-                           std::to_string(kRecordVersion));
-}
-
-// Sizes, so that a record is allocated once.
-
-std::size_t varint_size(std::uint64_t value) {
-  return (static_cast<std::size_t>(std::bit_width(value | 1)) + 6) / 7;
-}
-
-std::size_t bytes_size(std::size_t length) { return varint_size(length) + length; }
-
-// Writes one record: the frame is its business, the body the caller's.
-class RecordWriter {
- public:
-  explicit RecordWriter(std::size_t record_bytes) {
-    out_.reserve(record_bytes);
-    fixed(kRecordVersion);
-  }
-  template <std::integral T>
-  void fixed(T value) {
-    ByteWriter(out_).fixed(value);
-  }
-  void varint(std::uint64_t value) { ByteWriter(out_).varint(value); }
-  void bytes(std::string_view value) { ByteWriter(out_).bytes(value); }
-  void time(Timestamp value) { fixed(value.time_since_epoch().count()); }
-  template <class Enum>
-  void enumerator(Enum value) {
-    fixed(static_cast<std::uint8_t>(value));
-  }
-  std::string finish() {
-    fixed(crc32c(out_));
-    return std::move(out_);
-  }
-
- private:
-  std::string out_;
-};
-
-// Reads one record's body. Like ByteReader it may be read to the end and asked once, in finish().
-class RecordReader : public ByteReader {
- public:
-  static Result<RecordReader> open(std::string_view kind, std::string_view record) {
-    if (record.size() < kFrameBytes) return corrupt(kind, "it is too short");
-    const std::string_view covered = record.substr(0, record.size() - kChecksumBytes);
-    ByteReader checksum(record.substr(covered.size()));
-    if (checksum.fixed<std::uint32_t>() != crc32c(covered)) {
-      return corrupt(kind, "its checksum does not match");
-    }
-    const auto version = static_cast<std::uint8_t>(covered.front());
-    if (version != kRecordVersion) return unknown_version(kind, version);
-    return RecordReader(kind, covered.substr(1));
-  }
-
-  Timestamp time() { return Timestamp(Duration(fixed<std::int64_t>())); }
-  std::uint32_t varint32() {
-    const std::uint64_t value = varint();
-    in_range_ &= value <= 0xFFFFFFFFU;
-    return static_cast<std::uint32_t>(value);
-  }
-  template <class Enum>
-  Enum enumerator(Enum last) {
-    const auto value = fixed<std::uint8_t>();
-    in_range_ &= value <= static_cast<std::uint8_t>(last);
-    return static_cast<Enum>(value);
-  }
-  std::string text() { return std::string(bytes()); }
-  // A count of things that take a byte each at least: damage cannot make it huge.
-  std::size_t count() {
-    const std::uint64_t value = varint();
-    if (value <= rest().size()) return value;
-    in_range_ = false;
-    return 0;
-  }
-
-  Status finish() const {
-    if (done() && in_range_) return ok();
-    return corrupt(kind_, "its fields do not add up");
-  }
-
- private:
-  RecordReader(std::string_view kind, std::string_view body) : ByteReader(body), kind_(kind) {}
-
-  std::string_view kind_;
-  bool in_range_ = true;
-};
 
 // Job.
 
@@ -131,13 +37,14 @@ std::size_t encoded_size(const JobRecord& record) {
 constexpr std::size_t kVarint32BytesMax = 5;
 
 std::size_t encoded_size_max(const Attempt& attempt) {
-  return kVarint32BytesMax + 8 + 8 + 1 + bytes_size(attempt.worker.size()) +
-         bytes_size(attempt.error.size());
+  return 2 * kVarint32BytesMax + 8 + 8 + 1 + bytes_size(attempt.worker.size()) +
+         bytes_size(attempt.error.size()) + bytes_size(attempt.error_type.size());
 }
 
 std::size_t encoded_size_max(const JobState& state) {
-  std::size_t size = kFrameBytes + 1 + 2 * kVarint32BytesMax + 6 * 8 + 2;
+  std::size_t size = kFrameBytes + 1 + 3 * kVarint32BytesMax + 7 * 8 + 2;
   size += bytes_size(state.worker.size()) + bytes_size(state.last_error.size());
+  size += bytes_size(state.last_error_type.size()) + bytes_size(state.origin_queue.size());
   size += varint_size(state.history.size());
   for (const Attempt& attempt : state.history) size += encoded_size_max(attempt);
   return size;
@@ -145,21 +52,25 @@ std::size_t encoded_size_max(const JobState& state) {
 
 void write_attempt(RecordWriter& out, const Attempt& attempt) {
   out.varint(attempt.number);
+  out.varint(attempt.generation);
   out.time(attempt.started_at);
   out.time(attempt.ended_at);
   out.enumerator(attempt.outcome);
   out.bytes(attempt.worker);
   out.bytes(attempt.error);
+  out.bytes(attempt.error_type);
 }
 
 // Fields are read in the order in which they are written here: the braces fix that order.
 Attempt read_attempt(RecordReader& in) {
   return Attempt{.number = in.varint32(),
+                 .generation = in.varint32(),
                  .started_at = in.time(),
                  .ended_at = in.time(),
-                 .outcome = in.enumerator(AttemptOutcome::released),
+                 .outcome = in.enumerator(AttemptOutcome::completed),
                  .worker = in.text(),
-                 .error = in.text()};
+                 .error = in.text(),
+                 .error_type = in.text()};
 }
 
 }  // namespace
@@ -198,15 +109,15 @@ Result<JobRecord> decode_job(std::string_view bytes) {
   }
   record.payload = in->text();
   REPRISE_TRY(in->finish());
-  if (byte_size != record.byte_size()) return corrupt("job", "its fields do not add up");
+  if (byte_size != record.byte_size()) return corrupt_record("job", "its fields do not add up");
   return record;
 }
 
 Result<JobOutline> decode_job_outline(std::string_view bytes) {
-  if (bytes.size() < kJobOutlineBytes) return corrupt("job", "it is too short");
+  if (bytes.size() < kJobOutlineBytes) return corrupt_record("job", "it is too short");
   ByteReader in(bytes);
   const auto version = in.fixed<std::uint8_t>();
-  if (version != kRecordVersion) return unknown_version("job", version);
+  if (version != kFirstVersion) return unknown_version("job", version, kFirstVersion);
   JobOutline outline;
   outline.pushed_at = Timestamp(Duration(in.fixed<std::int64_t>()));
   outline.expires_at = Timestamp(Duration(in.fixed<std::int64_t>()));
@@ -216,10 +127,11 @@ Result<JobOutline> decode_job_outline(std::string_view bytes) {
 }
 
 std::string encode_state(const JobState& state) {
-  RecordWriter out(encoded_size_max(state));
+  RecordWriter out(encoded_size_max(state), kStateVersion);
   out.enumerator(state.status);
   out.varint(state.failures);
   out.varint(state.attempts);
+  out.varint(state.generation);
   out.time(state.due);
   out.fixed(state.lease_nonce);
   out.time(state.lease_started_at);
@@ -227,21 +139,25 @@ std::string encode_state(const JobState& state) {
   out.bytes(state.worker);
   out.time(state.first_attempt_at);
   out.bytes(state.last_error);
+  out.bytes(state.last_error_type);
   out.varint(state.history.size());
   for (const Attempt& attempt : state.history) write_attempt(out, attempt);
+  out.time(state.returned_at);
+  out.bytes(state.origin_queue);
   out.enumerator(state.death_reason);
   out.enumerator(state.decided_by);
-  out.time(state.died_at);
+  out.time(state.ended_at);
   return out.finish();
 }
 
 Result<JobState> decode_state(std::string_view bytes) {
-  auto in = RecordReader::open("state", bytes);
+  auto in = RecordReader::open("state", bytes, kStateVersion);
   if (!in) return in.error();
   JobState state;
   state.status = in->enumerator(JobStatus::completed);
   state.failures = in->varint32();
   state.attempts = in->varint32();
+  state.generation = in->varint32();
   state.due = in->time();
   state.lease_nonce = in->fixed<std::uint64_t>();
   state.lease_started_at = in->time();
@@ -249,29 +165,32 @@ Result<JobState> decode_state(std::string_view bytes) {
   state.worker = in->text();
   state.first_attempt_at = in->time();
   state.last_error = in->text();
+  state.last_error_type = in->text();
   const std::size_t attempts = in->count();
   state.history.reserve(std::min(attempts, kHistoryKept));
   for (std::size_t i = 0; i < attempts; ++i) state.history.push_back(read_attempt(*in));
-  state.death_reason = in->enumerator(DeathReason::corrupt);
+  state.returned_at = in->time();
+  state.origin_queue = in->text();
+  state.death_reason = in->enumerator(DeathReason::worker_lost);
   state.decided_by = in->enumerator(DecidedBy::client);
-  state.died_at = in->time();
+  state.ended_at = in->time();
   REPRISE_TRY(in->finish());
   return state;
 }
 
-// A dead record frames the job record and the state record as they stood in their own keyspaces,
+// It frames the job record and the state record as they stood in their own keyspaces,
 // so a new version of either needs no new version here.
-std::string encode_dead(const DeadJob& dead) {
-  const std::string job = encode_job(*dead.record);
-  const std::string state = encode_state(*dead.state);
+std::string encode_ended(const EndedJob& ended) {
+  const std::string job = encode_job(*ended.record);
+  const std::string state = encode_state(*ended.state);
   RecordWriter out(kFrameBytes + bytes_size(job.size()) + bytes_size(state.size()));
   out.bytes(job);
   out.bytes(state);
   return out.finish();
 }
 
-Result<DeadJob> decode_dead(std::string_view bytes) {
-  auto in = RecordReader::open("dead", bytes);
+Result<EndedJob> decode_ended(std::string_view bytes) {
+  auto in = RecordReader::open("ended job", bytes);
   if (!in) return in.error();
   const std::string_view job_bytes = in->bytes();
   const std::string_view state_bytes = in->bytes();
@@ -280,8 +199,26 @@ Result<DeadJob> decode_dead(std::string_view bytes) {
   if (!job) return job.error();
   auto state = decode_state(state_bytes);
   if (!state) return state.error();
-  return DeadJob{.record = std::make_shared<const JobRecord>(*std::move(job)),
-                 .state = std::make_shared<const JobState>(*std::move(state))};
+  return EndedJob{.record = std::make_shared<const JobRecord>(*std::move(job)),
+                  .state = std::make_shared<const JobState>(*std::move(state))};
+}
+
+Ending ending_of(const EndedJob& ended) {
+  return {.fingerprint = error_fingerprint(ended.state->last_error, ended.state->last_error_type)};
+}
+
+std::string encode_ending(const Ending& ending) {
+  RecordWriter out(kFrameBytes + 8);
+  out.fixed(ending.fingerprint);
+  return out.finish();
+}
+
+Result<Ending> decode_ending(std::string_view bytes) {
+  auto in = RecordReader::open("ending", bytes);
+  if (!in) return in.error();
+  const Ending ending{.fingerprint = in->fixed<std::uint64_t>()};
+  REPRISE_TRY(in->finish());
+  return ending;
 }
 
 std::string encode_key_entry(const KeyEntry& entry) {
@@ -326,16 +263,16 @@ Result<QueueRecord> decode_queue(std::string_view bytes) {
   const std::string_view config = in->bytes();
   REPRISE_TRY(in->finish());
   const auto json = Json::parse(config);
-  if (!json) return corrupt("queue", json.error().detail);
+  if (!json) return corrupt_record("queue", json.error().detail);
   if (auto applied = apply_config_json(queue.config, *json); !applied) {
-    return corrupt("queue", applied.error().detail);
+    return corrupt_record("queue", applied.error().detail);
   }
   return queue;
 }
 
 std::string encode_totals(const QueueTotals& totals) {
   constexpr std::size_t kVarint64BytesMax = 10;
-  RecordWriter out(kFrameBytes + 13 * kVarint64BytesMax);
+  RecordWriter out(kFrameBytes + 21 * kVarint64BytesMax, kTotalsVersion);
   out.varint(totals.pushed);
   out.varint(totals.duplicates);
   out.varint(totals.claimed);
@@ -347,13 +284,21 @@ std::string encode_totals(const QueueTotals& totals) {
   out.varint(totals.died);
   out.varint(totals.dropped);
   out.varint(totals.corrupt);
+  out.varint(totals.moved_in);
+  out.varint(totals.moved_out);
+  out.varint(totals.claimed_retry);
+  out.varint(totals.retried);
+  out.varint(totals.purged);
+  out.varint(totals.dead_expired);
+  out.varint(totals.dead_evicted);
   out.varint(totals.dead_now);
+  out.varint(totals.completed_now);
   out.varint(totals.live_bytes);
   return out.finish();
 }
 
 Result<QueueTotals> decode_totals(std::string_view bytes) {
-  auto in = RecordReader::open("totals", bytes);
+  auto in = RecordReader::open("totals", bytes, kTotalsVersion);
   if (!in) return in.error();
   const QueueTotals totals{.pushed = in->varint(),
                            .duplicates = in->varint(),
@@ -366,25 +311,38 @@ Result<QueueTotals> decode_totals(std::string_view bytes) {
                            .died = in->varint(),
                            .dropped = in->varint(),
                            .corrupt = in->varint(),
+                           .moved_in = in->varint(),
+                           .moved_out = in->varint(),
+                           .claimed_retry = in->varint(),
+                           .retried = in->varint(),
+                           .purged = in->varint(),
+                           .dead_expired = in->varint(),
+                           .dead_evicted = in->varint(),
                            .dead_now = in->varint(),
+                           .completed_now = in->varint(),
                            .live_bytes = in->varint()};
   REPRISE_TRY(in->finish());
   return totals;
 }
 
 std::string encode_server(const ServerState& server) {
-  RecordWriter out(kFrameBytes + 8 + 4 + 8);
+  RecordWriter out(kFrameBytes + 8 + 4 + 8 + 8 + 8, kServerVersion);
   out.fixed(server.next_seq);
   out.fixed(server.next_queue);
+  out.fixed(server.next_operation);
+  out.fixed(server.next_audit);
   out.time(server.clock);
   return out.finish();
 }
 
 Result<ServerState> decode_server(std::string_view bytes) {
-  auto in = RecordReader::open("server", bytes);
+  auto in = RecordReader::open("server", bytes, kServerVersion);
   if (!in) return in.error();
-  const ServerState server{
-      .next_seq = in->fixed<Seq>(), .next_queue = in->fixed<QueueNumber>(), .clock = in->time()};
+  const ServerState server{.next_seq = in->fixed<Seq>(),
+                           .next_queue = in->fixed<QueueNumber>(),
+                           .next_operation = in->fixed<std::uint64_t>(),
+                           .next_audit = in->fixed<std::uint64_t>(),
+                           .clock = in->time()};
   REPRISE_TRY(in->finish());
   return server;
 }

@@ -13,13 +13,14 @@
 
 #include "base/result.h"
 #include "model/job.h"
+#include "model/operation.h"
 #include "model/queue.h"
 #include "model/server_state.h"
 
 namespace reprise::storage {
 
 // The format of a whole data directory. A build refuses a directory with a newer one.
-inline constexpr std::uint32_t kFormatVersion = 2;
+inline constexpr std::uint32_t kFormatVersion = 3;
 
 std::string encode_job(const JobRecord& record);
 Result<JobRecord> decode_job(std::string_view bytes);
@@ -40,8 +41,24 @@ Result<JobOutline> decode_job_outline(std::string_view bytes);
 std::string encode_state(const JobState& state);
 Result<JobState> decode_state(std::string_view bytes);
 
-std::string encode_dead(const DeadJob& dead);
-Result<DeadJob> decode_dead(std::string_view bytes);
+// Of a dead or completed job, and of a death that a webhook is to be told of.
+std::string encode_ended(const EndedJob& ended);
+Result<EndedJob> decode_ended(std::string_view bytes);
+
+// What stands beside the time of an ending: enough to group the dead without reading them.
+struct Ending {
+  std::uint64_t fingerprint = 0;  // of the last error
+  friend bool operator==(const Ending&, const Ending&) = default;
+};
+Ending ending_of(const EndedJob& ended);
+std::string encode_ending(const Ending& ending);
+Result<Ending> decode_ending(std::string_view bytes);
+
+std::string encode_operation(const Operation& operation);
+Result<Operation> decode_operation(std::string_view bytes);
+
+std::string encode_audit(const AuditRecord& record);
+Result<AuditRecord> decode_audit(std::string_view bytes);
 
 std::string encode_key_entry(const KeyEntry& entry);
 Result<KeyEntry> decode_key_entry(std::string_view bytes);

@@ -46,6 +46,7 @@ JobState example_state() {
   state.status = JobStatus::active;
   state.failures = 2;
   state.attempts = 300;
+  state.generation = 3;
   state.due = at(1);
   state.lease_nonce = 0x3132333435363738;
   state.lease_started_at = at(2);
@@ -53,6 +54,7 @@ JobState example_state() {
   state.worker = "w";
   state.first_attempt_at = at(4);
   state.last_error = "timeout";
+  state.last_error_type = "Net";
   state.history = {{.number = 1,
                     .started_at = at(5),
                     .ended_at = at(6),
@@ -60,18 +62,22 @@ JobState example_state() {
                     .worker = "w1",
                     .error = ""},
                    {.number = 299,
+                    .generation = 2,
                     .started_at = at(7),
                     .ended_at = at(8),
                     .outcome = AttemptOutcome::failed,
                     .worker = "",
-                    .error = "timeout"}};
+                    .error = "timeout",
+                    .error_type = "T"}};
+  state.returned_at = at(12);
+  state.origin_queue = "home";
   state.death_reason = DeathReason::final;
   state.decided_by = DecidedBy::client;
-  state.died_at = at(-1);
+  state.ended_at = at(-1);
   return state;
 }
 
-DeadJob example_dead() {
+EndedJob example_dead() {
   return {.record = std::make_shared<const JobRecord>(example_job()),
           .state = std::make_shared<const JobState>(example_state())};
 }
@@ -82,7 +88,7 @@ QueueRecord example_queue() {
   queue.name = {.ns = "shop", .name = "orders"};
   queue.config.lease = 45s;
   queue.config.ttl = 24h;
-  queue.config.retry = {.attempts = 3, .cooldown = 30s};
+  queue.config.retry = {.attempts = 3, .wait = 30s};
   queue.config.max_jobs = 1000;
   queue.config.max_bytes = std::numeric_limits<std::uint64_t>::max();
   queue.config.key_window = 1h;
@@ -103,12 +109,58 @@ QueueTotals example_totals() {
           .died = 9,
           .dropped = 300,
           .corrupt = 10,
+          .moved_in = 11,
+          .moved_out = 12,
+          .claimed_retry = 13,
+          .retried = 14,
+          .purged = 15,
+          .dead_expired = 16,
+          .dead_evicted = 17,
           .dead_now = std::numeric_limits<std::uint64_t>::max(),
+          .completed_now = 18,
           .live_bytes = 1'000'000};
 }
 
 const KeyEntry kExampleEntry{.seq = 0x0102030405060708, .expires_at = at(10)};
-const ServerState kExampleServer{.next_seq = 1000, .next_queue = 8, .clock = at(11)};
+const ServerState kExampleServer{
+    .next_seq = 1000, .next_queue = 8, .next_operation = 9, .next_audit = 10, .clock = at(11)};
+
+Operation example_operation() {
+  return {.id = 7,
+          .kind = OperationKind::purge,
+          .queue = 3,
+          .name = {.ns = "shop", .name = "orders"},
+          .filter = {.status = JobStatus::dead, .error = "time\"out", .older_than = 7s},
+          .limit = 100,
+          .rate = Rate{.count = 30, .per = 60s},
+          .total = 90,
+          .asked_by = "ops",
+          .audit_number = 12,
+          .started_at = at(13),
+          .state = OperationState::failed,
+          .done = 5,
+          .skipped = 2,
+          .first_skipped =
+              {{.id = "a", .status = JobStatus::dead, .code = Errc::wrong_status, .reason = "b"},
+               {.id = "c", .code = Errc::ambiguous_id, .reason = "d"}},
+          .cursor = "d1",
+          .ended_at = at(14),
+          .error = "why"};
+}
+
+AuditRecord example_audit() {
+  return {.number = 12,
+          .at = at(13),
+          .action = AuditAction::cancel,
+          .queue = {.ns = "shop", .name = "orders"},
+          .asked_by = "ops",
+          .ids = {"a", "b"},
+          .filter = JobFilter{.reason = DeathReason::final, .headers = {{"tenant", "a"}}},
+          .done = 1,
+          .skipped = 2,
+          .not_found = 3,
+          .operation = 4};
+}
 
 // Every kind of record, with a decoder that tells only whether it decodes, and why not.
 struct RecordKind {
@@ -131,14 +183,18 @@ std::function<Status(std::string_view)> only_status(Result<T> (*decode)(std::str
 }
 
 std::vector<RecordKind> record_kinds() {
-  return {{"Job", encode_job(example_job()), only_status(decode_job)},
-          {"State", encode_state(example_state()), only_status(decode_state)},
-          {"Dead", encode_dead(example_dead()), only_status(decode_dead)},
-          {"KeyEntry", encode_key_entry(kExampleEntry), only_status(decode_key_entry)},
-          {"Queue", encode_queue(example_queue()), only_status(decode_queue)},
-          {"Totals", encode_totals(example_totals()), only_status(decode_totals)},
-          {"Server", encode_server(kExampleServer), only_status(decode_server)},
-          {"FormatVersion", encode_format_version(1), only_status(decode_format_version)}};
+  return {
+      {"Job", encode_job(example_job()), only_status(decode_job)},
+      {"State", encode_state(example_state()), only_status(decode_state)},
+      {"Dead", encode_ended(example_dead()), only_status(decode_ended)},
+      {"Ending", encode_ending({.fingerprint = 0x0102030405060708}), only_status(decode_ending)},
+      {"Operation", encode_operation(example_operation()), only_status(decode_operation)},
+      {"Audit", encode_audit(example_audit()), only_status(decode_audit)},
+      {"KeyEntry", encode_key_entry(kExampleEntry), only_status(decode_key_entry)},
+      {"Queue", encode_queue(example_queue()), only_status(decode_queue)},
+      {"Totals", encode_totals(example_totals()), only_status(decode_totals)},
+      {"Server", encode_server(kExampleServer), only_status(decode_server)},
+      {"FormatVersion", encode_format_version(1), only_status(decode_format_version)}};
 }
 
 // `record` with its checksum made right again.
@@ -189,12 +245,13 @@ TEST_P(EveryRecord, IsRefusedWhenItsFieldsDoNotAddUp) {
 
 TEST_P(EveryRecord, OfAnotherVersionIsRefusedByName) {
   std::string bytes = GetParam().example;
-  bytes.front() = 2;
+  const int known = bytes.front();
+  bytes.front() = 9;
   const auto status = GetParam().decode(resealed(bytes));
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, Errc::corrupt);
-  EXPECT_THAT(status.error().detail, HasSubstr("version 2"));
-  EXPECT_THAT(status.error().detail, HasSubstr("version 1"));
+  EXPECT_THAT(status.error().detail, HasSubstr("version 9"));
+  EXPECT_THAT(status.error().detail, HasSubstr("version " + std::to_string(known)));
 }
 
 TEST_P(EveryRecord, SurvivesAnyChangeOfOneByteWithoutHarm) {
@@ -232,38 +289,59 @@ TEST(GoldenBytes, Job) {
 
 TEST(GoldenBytes, State) {
   EXPECT_EQ(to_hex(encode_state(example_state())),
-            "01"                                            // version
-            "02"                                            // status
-            "02"                                            // failures
-            "ac02"                                          // attempts
-            "0100000000000000"                              // due
-            "3837363534333231"                              // lease_nonce
-            "0200000000000000"                              // lease_started_at
-            "0300000000000000"                              // lease_deadline
-            "0177"                                          // worker
-            "0400000000000000"                              // first_attempt_at
-            "0774696d656f7574"                              // last_error
-            "02"                                            // 2 attempts
-            "01050000000000000006000000000000000102773100"  // number, started, ended, outcome,
-                                                            // worker, error
-            "ab020700000000000000080000000000000000000774696d656f7574"  // the same
-            "02"                                                        // death_reason
-            "01"                                                        // decided_by
-            "ffffffffffffffff"                                          // died_at
-            "29e625ad");                                                // checksum
+            "02"                // version
+            "02"                // status
+            "02"                // failures
+            "ac02"              // attempts
+            "03"                // generation
+            "0100000000000000"  // due
+            "3837363534333231"  // lease_nonce
+            "0200000000000000"  // lease_started_at
+            "0300000000000000"  // lease_deadline
+            "0177"              // worker
+            "0400000000000000"  // first_attempt_at
+            "0774696d656f7574"  // last_error
+            "034e6574"          // last_error_type
+            "02"                // 2 attempts
+            // number, generation, started, ended, outcome, worker, error, error_type
+            "010105000000000000000600000000000000010277310000"
+            "ab02020700000000000000080000000000000000000774696d656f75740154"
+            "0c00000000000000"  // returned_at
+            "04686f6d65"        // origin_queue
+            "02"                // death_reason
+            "01"                // decided_by
+            "ffffffffffffffff"  // ended_at
+            "bd90e34e");        // checksum
 }
 
-TEST(GoldenBytes, Dead) {
-  EXPECT_EQ(to_hex(encode_dead(example_dead())),
+TEST(GoldenBytes, Ended) {
+  EXPECT_EQ(to_hex(encode_ended(example_dead())),
             "01"  // version
             "3f"  // length of the job record
             "010807060504030201181716151413121124232221160000000000000001036b6579020674656e61"
             "6e74016105747261636500077061796c6f61648cc2bb26"
-            "78"  // length of the state record
-            "010202ac020100000000000000383736353433323102000000000000000300000000000000017704"
-            "000000000000000774696d656f75740201050000000000000006000000000000000102773100ab02"
-            "0700000000000000080000000000000000000774696d656f75740201ffffffffffffffff29e625ad"
-            "f2a5d3bf");  // checksum
+            "8f01"  // length of the state record
+            "020202ac02030100000000000000383736353433323102000000000000000300000000000000017704"
+            "000000000000000774696d656f7574034e6574020101050000000000000006000000000000000102"
+            "77310000ab02020700000000000000080000000000000000000774696d656f757401540c00000000"
+            "00000004686f6d650201ffffffffffffffffbd90e34e"
+            "f941b1c7");  // checksum
+}
+
+TEST(GoldenBytes, Ending) {
+  EXPECT_EQ(to_hex(encode_ending({.fingerprint = 0x0102030405060708})),
+            "01"                // version
+            "0807060504030201"  // fingerprint
+            "7d0e0ae5");        // checksum
+}
+
+// JSON inside a frame: what counts is that every field comes back.
+TEST(Operations, ComeBackWhole) {
+  EXPECT_EQ(*decode_operation(encode_operation(example_operation())), example_operation());
+  EXPECT_EQ(*decode_audit(encode_audit(example_audit())), example_audit());
+  AuditRecord no_filter = example_audit();
+  no_filter.filter.reset();
+  EXPECT_EQ(*decode_audit(encode_audit(no_filter)), no_filter);
 }
 
 TEST(GoldenBytes, KeyEntry) {
@@ -282,32 +360,40 @@ TEST(GoldenBytes, Queue) {
             "066f7264657273"    // name
             "01"                // paused
             "0900000000000000"  // created_at
-            "8501"              // length
+            "9f02"              // length
             "7b226c65617365223a22343573222c2274746c223a223164222c227265747279223a7b2261747465"
-            "6d707473223a332c22636f6f6c646f776e223a22333073227d2c226d61785f6a6f6273223a313030"
-            "302c226d61785f6279746573223a31383434363734343037333730393535313631352c226b65795f"
-            "77696e646f77223a223168227d"  // config, as JSON
-            "21039a6a");                  // checksum
+            "6d707473223a332c22636f6f6c646f776e223a22333073227d2c226665746368223a7b2272657472"
+            "795f7368617265223a302e322c2272657472795f696e5f666c69676874223a6e756c6c7d2c226d61"
+            "785f6a6f6273223a313030302c226d61785f6279746573223a313834343637343430373337303935"
+            "35313631352c226b65795f77696e646f77223a223168222c22646561645f6c65747465725f717565"
+            "7565223a6e756c6c2c226b6565705f64656164223a6e756c6c2c226d61785f64656164223a6e756c"
+            "6c2c226b6565705f636f6d706c65746564223a6e756c6c2c226f6e5f646561645f776562686f6f6b"
+            "223a6e756c6c7d"  // config, as JSON
+            "4a24a8cb");      // checksum
 }
 
 TEST(GoldenBytes, Totals) {
   EXPECT_EQ(to_hex(encode_totals(example_totals())),
-            "01"                    // version
+            "02"                    // version
             "010203040506070809"    // pushed to died
             "ac02"                  // dropped
             "0a"                    // corrupt
+            "0b0c0d0e0f1011"        // moved_in to dead_evicted
             "ffffffffffffffffff01"  // dead_now
+            "12"                    // completed_now
             "c0843d"                // live_bytes
-            "7b5de320");            // checksum
+            "4506eeb2");            // checksum
 }
 
 TEST(GoldenBytes, Server) {
   EXPECT_EQ(to_hex(encode_server(kExampleServer)),
-            "01"                // version
+            "02"                // version
             "e803000000000000"  // next_seq
             "08000000"          // next_queue
+            "0900000000000000"  // next_operation
+            "0a00000000000000"  // next_audit
             "0b00000000000000"  // clock
-            "0f88a062");        // checksum
+            "ae9c6fd7");        // checksum
 }
 
 TEST(GoldenBytes, FormatVersion) {
@@ -344,6 +430,7 @@ class RandomRecords {
     state.status = static_cast<JobStatus>(random_.below(kJobStatusCount));
     state.failures = static_cast<std::uint32_t>(number());
     state.attempts = static_cast<std::uint32_t>(number());
+    state.generation = static_cast<std::uint32_t>(number());
     state.due = time();
     state.lease_nonce = number();
     state.lease_started_at = time();
@@ -351,12 +438,15 @@ class RandomRecords {
     state.worker = bytes(20);
     state.first_attempt_at = time();
     state.last_error = bytes(300);
+    state.last_error_type = bytes(20);
+    state.returned_at = time();
+    state.origin_queue = bytes(20);
     for (std::uint64_t i = random_.below(kHistoryKept + 1); i > 0; --i) {
       state.history.push_back(attempt());
     }
-    state.death_reason = static_cast<DeathReason>(random_.below(6));
+    state.death_reason = static_cast<DeathReason>(random_.below(7));
     state.decided_by = static_cast<DecidedBy>(random_.below(2));
-    state.died_at = time();
+    state.ended_at = time();
     return state;
   }
 
@@ -367,7 +457,7 @@ class RandomRecords {
     queue.config.lease = 1s * (1 + random_.below(3600));
     if (random_.below(2) == 0) queue.config.ttl = 1ms * (1 + random_.below(100000));
     queue.config.retry.attempts = static_cast<std::uint32_t>(number());
-    queue.config.retry.cooldown = 1ms * random_.below(100000);
+    queue.config.retry.wait = 1ms * random_.below(100000);
     if (random_.below(2) == 0) queue.config.max_jobs = 1 + number() / 2;
     if (random_.below(2) == 0) queue.config.max_bytes = 1 + number() / 2;
     queue.paused = random_.below(2) == 0;
@@ -387,7 +477,15 @@ class RandomRecords {
             .died = number(),
             .dropped = number(),
             .corrupt = number(),
+            .moved_in = number(),
+            .moved_out = number(),
+            .claimed_retry = number(),
+            .retried = number(),
+            .purged = number(),
+            .dead_expired = number(),
+            .dead_evicted = number(),
             .dead_now = number(),
+            .completed_now = number(),
             .live_bytes = number()};
   }
 
@@ -456,9 +554,9 @@ TEST_F(RoundTrip, State) {
 
 TEST_F(RoundTrip, Dead) {
   for (int i = 0; i < kRounds; ++i) {
-    const DeadJob dead{.record = std::make_shared<const JobRecord>(random_.job()),
-                       .state = std::make_shared<const JobState>(random_.state())};
-    const auto decoded = decode_dead(encode_dead(dead));
+    const EndedJob dead{.record = std::make_shared<const JobRecord>(random_.job()),
+                        .state = std::make_shared<const JobState>(random_.state())};
+    const auto decoded = decode_ended(encode_ended(dead));
     ASSERT_TRUE(decoded) << decoded.error().detail;
     EXPECT_EQ(*decoded->record, *dead.record);
     EXPECT_EQ(*decoded->state, *dead.state);

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from raw_http import EventStream
 from reprise_server import clean_environment
 
 
@@ -17,7 +18,7 @@ class NamespaceCli:
 
     def words(self, args):
         # The flag goes behind the command and before a possible `--`.
-        split = 2 if args[0] == "queue" else 1
+        split = 2 if args[0] in ("queue", "operation") else 1
         return (*args[:split], *self.flags, *args[split:])
 
     def run(self, *args, **options):
@@ -39,6 +40,17 @@ def shell(cli, namespace):
     return NamespaceCli(cli, namespace)
 
 
+@pytest.fixture
+def shown(shell):
+    """What a command shows on a terminal, without colours."""
+    def show(*args, code=0, **options):
+        with shell.terminal(*args, env={"NO_COLOR": "1"}, **options) as terminal:
+            ended, text = terminal.finish()
+        assert ended == code, text
+        return text
+    return show
+
+
 @pytest.fixture(scope="session")
 def disk_shim(tmp_path_factory):
     """A library to preload into a server: see disk_shim.c."""
@@ -47,3 +59,20 @@ def disk_shim(tmp_path_factory):
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True,
                    env=clean_environment())
     return library
+
+
+@pytest.fixture
+def events(shared_server, namespace):
+    """Opens streams of the events of this test's namespace: events("queue:dead")."""
+    streams = []
+
+    def listen(*types):
+        stream = EventStream(shared_server.port,
+                             f"?namespace={namespace}&type={','.join(types)}")
+        assert stream.status == 200
+        streams.append(stream)
+        return stream
+
+    yield listen
+    for stream in streams:
+        stream.connection.close()

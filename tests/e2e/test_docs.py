@@ -18,6 +18,7 @@ ELSEWHERE = {
     "too_many_waiting": "test_longpoll",
     "too_many_connections": "test_memory",
     "disk_full": "test_durability",
+    "too_many_operations": "test_http_operations",
     "backup_running": "test_backup",
     "unreachable": "test_cli",
     "shutting_down": "test_restart",
@@ -37,8 +38,10 @@ REQUESTS = {
     "not_found": ("GET", "/nowhere", None),
     "queue_not_found": ("GET", "/v1/queues/absent", None),
     "job_not_found": ("GET", "/v1/queues/q/jobs/7ZK3M9QAX2B4C", None),
+    "operation_not_found": ("GET", "/v1/operations/999999", None),
     "method_not_allowed": ("POST", "/v1/status", None),
     "queue_exists": ("PUT", "/v1/queues/q", {}, {"If-None-Match": "*"}),
+    "wrong_status": ("POST", "/v1/queues/q/retry", {"ids": ["ACTIVE"]}),
     "lease_lost": ("POST", "/v1/ack", {"leases": [{"token": "STALE"}]}),
     "payload_too_large": ("POST", PUSH, {"jobs": [{"payload": "x" * MIB}]}),
     "batch_too_many_jobs": ("POST", PUSH, {"jobs": [{}] * 1001}),
@@ -56,7 +59,7 @@ REQUESTS = {
 
 @pytest.fixture(scope="module")
 def prepared(_shared_server):
-    """What the requests above need: queues in the default namespace and two tokens."""
+    """What the requests above need: queues in the default namespace, two tokens and an id."""
     client = _shared_server.client()
     queue = client.queue("q")
     if client.request("GET", queue.path()).status == 404:
@@ -67,7 +70,7 @@ def prepared(_shared_server):
     queue.push("held", "stale")
     held, stale = queue.claim(2)
     client.ack(stale)
-    return client, {"HELD": held["token"], "STALE": stale["token"]}
+    return client, {"HELD": held["token"], "STALE": stale["token"], "ACTIVE": held["id"]}
 
 
 @pytest.mark.parametrize("code", REQUESTS)
@@ -77,6 +80,8 @@ def test_every_error_is_produced_as_documented(prepared, code):
     if isinstance(body, dict) and "leases" in body:
         body = {"leases": [item | {"token": tokens.get(item["token"], item["token"])}
                            for item in body["leases"]]}
+    if isinstance(body, dict) and "ids" in body:
+        body = {"ids": [tokens[each] for each in body["ids"]]}
     reply = client.request(method, path, body, *headers)
     answer = reply.json()
     error = answer["error"] if "error" in answer else answer["results"][0]["error"]
@@ -100,7 +105,8 @@ def test_every_documented_route_is_there(prepared, route):
     if route.method == "PUT":
         client.request("DELETE", path)
     assert reply.status != 405
-    assert reply.status != 404 or reply.code in ("queue_not_found", "job_not_found")
+    assert reply.status != 404 or reply.code in ("queue_not_found", "job_not_found",
+                                                 "operation_not_found")
 
 
 class TestOpenApi:

@@ -63,6 +63,32 @@ CONFIGS = [
            ({"max_jobs": -1}, "max_jobs"), ({"max_bytes": -5}, "max_bytes"),
            ({"key_window": -1}, "key_window"), ({"ttl": -1}, "ttl")),
     *cases("invalid_field", *[({"lease": text}, "lease") for text in BAD_DURATIONS]),
+    *cases("unknown_field", ({"retry": {"backoff": {"bse": 1}}}, "bse"),
+           ({"fetch": {"share": 1}}, "share"), ({"keep_ded": "1d"}, "keep_dead")),
+    *cases("invalid_request", ({"retry": {"attempts": "many"}}, "attempts"),
+           ({"retry": {"max_retries": True}}, "max_retries"), ({"retry": {"backoff": 5}}, "backoff"),
+           ({"retry": {"backoff": {"factor": "4"}}}, "factor"), ({"fetch": 0.5}, "fetch"),
+           ({"fetch": {"retry_share": "half"}}, "retry_share"),
+           ({"dead_letter_queue": 1}, "dead_letter_queue"), ({"max_dead": "10"}, "max_dead"),
+           ({"keep_dead": []}, "keep_dead"), ({"on_dead_webhook": {}}, "on_dead_webhook")),
+    *cases("invalid_field", ({"retry": {"attempts": 3, "max_retries": 2}}, "max_retries"),
+           ({"retry": {"cooldown": "1s", "backoff": {}}}, "backoff"),
+           ({"retry": {"max_retries": 2**32 - 1}}, "max_retries"),
+           ({"retry": {"backoff": {"factor": 0.5}}}, "factor"),
+           ({"retry": {"backoff": {"jitter": 1.5}}}, "jitter"),
+           ({"retry": {"backoff": {"jitter": -0.1}}}, "jitter"),
+           ({"retry": {"backoff": {"base": "2h", "max": "1h"}}}, "base"),
+           ({"retry": {"backoff": {"base": -1}}}, "base"),
+           ({"fetch": {"retry_share": 1.1}}, "retry_share"),
+           ({"fetch": {"retry_share": -0.1}}, "retry_share"),
+           ({"fetch": {"retry_in_flight": 0}}, "retry_in_flight"),
+           ({"keep_dead": 0}, "keep_dead"), ({"keep_dead": "soon"}, "keep_dead"),
+           ({"keep_completed": 0}, "keep_completed"), ({"max_dead": -1}, "max_dead"),
+           ({"on_dead_webhook": "ftp://host/"}, "on_dead_webhook"),
+           ({"on_dead_webhook": "http://user:secret@host/"}, "on_dead_webhook"),
+           ({"on_dead_webhook": "host"}, "on_dead_webhook"),
+           ({"dead_letter_queue": "jobs"}, "dead_letter_queue")),
+    *cases("invalid_name", ({"dead_letter_queue": ".x"}, "dead_letter_queue")),
 ]
 
 
@@ -160,7 +186,12 @@ LEASES = [
     ("fail", lease(final="yes"), "invalid_request", "final"),
     ("fail", lease(delay=-1), "invalid_field", "delay"),
     ("fail", lease(delay="soon"), "invalid_field", "delay"),
+    ("fail", lease(error_type=5), "invalid_request", "error_type"),
+    ("fail", lease(error_type="t" * 201), "invalid_field", "error_type"),
+    ("fail", lease(outcome="lease_expired"), "invalid_field", "outcome"),
+    ("fail", lease(outcome=1), "invalid_request", "outcome"),
     ("release", lease(error="x"), "unknown_field", "error"),
+    ("release", lease(outcome="worker_lost"), "unknown_field", "outcome"),
     ("release", lease(delay="soon"), "invalid_field", "delay"),
     ("release", lease(delay={}), "invalid_request", "delay"),
     ("extend", lease(lease="99ms"), "invalid_field", "lease"),
@@ -178,6 +209,51 @@ def test_a_bad_end_of_a_lease_is_refused(guarded, verb, body, code, names):
     assert guarded.client.ack(guarded.token)["status"] == "acked"
 
 
+def selected(**fields):
+    return {"filter": {}, **fields}
+
+
+SELECTIONS = [
+    *cases("invalid_request", ({}, "ids"), ({"ids": None}, "ids"), ({"ids": "DEAD"}, "ids"),
+           ({"ids": ["DEAD", 5]}, "ids[1]"), ({"ids": ["DEAD"], "filter": {}}, "filter"),
+           ({"filter": []}, "filter"), ({"filter": {"headers": {"a": 1}}}, "headers"),
+           (selected(limit="5"), "limit"), (selected(rate=5), "rate"),
+           (selected(dry_run="yes"), "dry_run")),
+    *cases("unknown_field", ({"ids": ["DEAD"], "id": "x"}, "id"), (selected(all=True), "all"),
+           ({"filter": {"sttaus": "dead"}}, "sttaus"), ({"filter": {"lane": "retry"}}, "lane")),
+    *cases("invalid_field", *[({"ids": ["DEAD"], field: value}, field) for field, value in
+                              (("dry_run", True), ("limit", 1), ("rate", "1/s"), ("wait", "1s"))],
+           ({"filter": {"status": "pending"}}, "status"),
+           ({"filter": {"fingerprint": "x"}}, "fingerprint"),
+           ({"filter": {"reason": "boredom"}}, "reason"),
+           ({"filter": {"older_than": "soon"}}, "older_than"),
+           (selected(limit=0), "limit"), (selected(limit=-1), "limit"),
+           (selected(rate="fast"), "rate"), (selected(rate="0/s"), "rate"),
+           (selected(rate="0.5/s"), "rate"), (selected(rate="-1/s"), "rate"),
+           (selected(wait="601s"), "wait"), (selected(wait=-1), "wait")),
+]
+
+
+@pytest.mark.parametrize("verb", ["retry", "purge"])
+@pytest.mark.parametrize("body, code, names", SELECTIONS)
+def test_a_bad_retry_or_purge_is_refused(guarded, verb, body, code, names):
+    dead = guarded.jobs(status="dead")[0]["id"]
+    body = json.loads(json.dumps(body).replace("DEAD", dead))
+    assert_refused(guarded, "POST", guarded.path(f"/{verb}"), body, 400, code, names)
+
+
+def test_only_dead_jobs_are_purged_by_a_filter(guarded):
+    assert_refused(guarded, "POST", guarded.path("/purge"), {"filter": {"status": "failed"}}, 400,
+                   "invalid_field", "status")
+
+
+@pytest.mark.parametrize("verb", ["retry", "purge"])
+def test_more_ids_than_a_batch_are_refused(guarded, verb):
+    dead = guarded.jobs(status="dead")[0]["id"]
+    assert_refused(guarded, "POST", guarded.path(f"/{verb}"), {"ids": [dead] * 1001}, 413,
+                   "batch_too_many_jobs", "1000")
+
+
 @pytest.mark.parametrize("suffix, query, code, names", [
     ("", "nmespace=x", "unknown_field", "nmespace"),
     ("", "namespace=.x", "invalid_name", ""),
@@ -193,6 +269,17 @@ def test_a_bad_end_of_a_lease_is_refused(guarded, verb, body, code, names):
     ("/jobs", "limit=many", "invalid_field", "limit"),
     ("/jobs", "limit=1e2", "invalid_field", "limit"),
     ("/jobs", "cursor=garbage!", "invalid_field", "cursor"),
+    ("/jobs", "newer_than=soon", "invalid_field", "newer_than"),
+    ("/jobs", "fingerprint=x", "invalid_field", "fingerprint"),
+    ("/jobs", "reason=boredom", "invalid_field", "reason"),
+    ("/jobs", "order=oldest", "invalid_field", "order"),
+    ("/jobs", "order=newest", "invalid_field", "order"),
+    ("/jobs", "order=newest&status=failed", "invalid_field", "order"),
+    ("/jobs", "order=newest&status=dead&cursor=garbage!", "invalid_field", "cursor"),
+    ("/errors", "status=pending", "invalid_field", "status"),
+    ("/errors", "limit=0", "invalid_field", "limit"),
+    ("/errors", "limit=1001", "invalid_field", "limit"),
+    ("/errors", "cursor=x", "unknown_field", "cursor"),
 ])
 def test_a_bad_parameter_is_refused(guarded, suffix, query, code, names):
     path = f"/v1/queues/jobs{suffix}?{query}"
@@ -207,6 +294,22 @@ def test_a_parameter_nobody_reads_is_refused(api, path):
     assert (reply.status, reply.code) == (400, "unknown_field") and "verbose" in reply.message
 
 
+@pytest.mark.parametrize("query, code", [
+    ("operations?state=ended", "invalid_field"), ("operations?limit=1", "unknown_field"),
+    ("audit?action=push", "invalid_field"), ("audit?limit=0", "invalid_field"),
+    ("audit?limit=1001", "invalid_field"), ("audit?before=0", "invalid_field"),
+    ("audit?before=last", "invalid_field"), ("audit?by=ops", "unknown_field"),
+    ("audit?queue=.x", "invalid_name"), ("audit?namespace=.x", "invalid_name")])
+def test_a_bad_question_about_what_was_done_is_refused(api, query, code):
+    assert api.refused("GET", "/v1/" + query) == (400, code)
+
+
+@pytest.mark.parametrize("operation", ["x", "7x", "-1", "0", "1.5", "18446744073709551616"])
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_what_is_no_number_is_no_operation(api, method, operation):
+    assert api.refused(method, f"/v1/operations/{operation}") == (404, "operation_not_found")
+
+
 BROKEN_JSON = [b"{", b"}", b'{"lease":}', b'{"lease":"1s",}', b"{} {}", b"{}x", b"nul", b"'x'",
                b'{"lease":NaN}', b'{lease:"1s"}', b'{"lease":"1s"', b'{"lease":"1s}', b"\xff\xfe",
                b'{"lease":"\xff"}', b'{"lease":"\\x"}', b'{"lease":"\\ud800"}', b'{"lease":01}',
@@ -217,7 +320,8 @@ NOT_OBJECTS = [b"[]", b'"x"', b"1", b"true", b"null"]
 @pytest.mark.parametrize("body", BROKEN_JSON + NOT_OBJECTS)
 def test_a_body_that_is_no_json_object_is_refused(guarded, body):
     for method, path in (("PUT", guarded.path()), ("POST", guarded.path("/push")),
-                         ("POST", guarded.path("/claim")), ("POST", "/v1/ack")):
+                         ("POST", guarded.path("/claim")), ("POST", guarded.path("/retry")),
+                         ("POST", guarded.path("/purge")), ("POST", "/v1/ack")):
         # A field that this route does not have may be noticed before the end of the body is.
         assert_refused(guarded, method, path, body, 400, ["invalid_request", "unknown_field"])
 

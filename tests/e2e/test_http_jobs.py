@@ -10,7 +10,8 @@ from waiting import eventually, time_passes
 
 SHOWN_FIELDS = {"id", "queue", "namespace", "status", "lane", "payload", "headers", "priority",
                 "key", "attempts", "failures", "pushed_at", "due_at", "expires_at",
-                "lease_expires_at", "worker", "last_error", "history"}
+                "lease_expires_at", "worker", "last_error", "history", "generation", "ended_at",
+                "last_error_type", "reason", "origin_queue"}
 
 
 @pytest.fixture
@@ -119,16 +120,18 @@ class TestShow:
         assert job == {"id": job_id, "queue": "jobs", "namespace": queue.namespace,
                        "status": "pending", "lane": "fresh", "payload": {"id": 1},
                        "headers": {"tenant": "a"}, "priority": 7, "key": "k1", "attempts": 0,
-                       "failures": 0, "due_at": None, "expires_at": None, "lease_expires_at": None,
-                       "worker": None, "last_error": None, "history": []}
+                       "failures": 0, "generation": 1, "due_at": None, "expires_at": None,
+                       "lease_expires_at": None, "ended_at": None, "worker": None,
+                       "last_error": None, "last_error_type": None, "reason": None,
+                       "origin_queue": None, "history": []}
 
     def test_a_failed_job_tells_its_attempts(self, zoo):
         job = zoo.job(zoo.jobs(status="failed")[0]["id"])
         [entry] = job["history"]
         assert_close(entry.pop("at"), time.time())
         assert_close(entry.pop("ended_at"), time.time())
-        assert entry == {"attempt": 1, "outcome": "failed", "worker": "host-1",
-                         "error": "upstream timeout"}
+        assert entry == {"attempt": 1, "generation": 1, "outcome": "failed", "worker": "host-1",
+                         "error": "upstream timeout", "error_type": None}
         assert job["last_error"] == "upstream timeout"
         assert_close(job["due_at"], time.time() + 3600)
 
@@ -163,14 +166,15 @@ class TestDeadLetter:
         assert event == {"id": job_id, "queue": "jobs", "namespace": queue.namespace,
                          "payload": {"id": 1}, "headers": {"tenant": "a"}, "priority": 1000,
                          "key": "k1", "pushed_at": job["pushed_at"]}
+        assert (job["reason"], job["ended_at"]) == ("max_attempts", meta["deadLetteredAt"])
         for moment in ("firstAttemptAt", "deadLetteredAt"):
             assert_close(meta.pop(moment), time.time())
         history = meta.pop("history")
-        assert meta == {"attempts": 2, "lastError": "second", "reason": "max_attempts",
-                        "decidedBy": "policy"}
+        assert meta == {"attempts": 2, "generation": 1, "lastError": "second",
+                        "lastErrorType": None, "reason": "max_attempts", "decidedBy": "policy"}
         for entry in history:
             assert_close(entry.pop("at"), time.time())
-        assert history == [{"worker": "w", "error": error, "outcome": "failed"}
+        assert history == [{"worker": "w", "error": error, "errorType": None, "outcome": "failed"}
                            for error in ("first", "second")]
 
     def test_only_dead_jobs_have_one(self, zoo):

@@ -10,11 +10,19 @@ from times import assert_close, duration_seconds
 from waiting import eventually
 
 DEFAULT_CONFIG = {"lease": "30s", "ttl": None, "retry": {"attempts": 0, "cooldown": "0s"},
-                  "max_jobs": None, "max_bytes": None, "key_window": "1d"}
+                  "fetch": {"retry_share": 0.2, "retry_in_flight": None},
+                  "max_jobs": None, "max_bytes": None, "key_window": "1d",
+                  "dead_letter_queue": None, "keep_dead": None, "max_dead": None,
+                  "keep_completed": None, "on_dead_webhook": None}
 ZERO_TOTALS = dict.fromkeys(["pushed", "duplicates", "claimed", "completed", "failed", "released",
-                             "lease_expired", "expired", "died", "dropped", "corrupt"], 0)
+                             "lease_expired", "expired", "died", "dropped", "corrupt", "moved_in",
+                             "moved_out", "claimed_retry", "retried", "purged", "dead_expired",
+                             "dead_evicted"], 0)
+ZERO_LANES = {"fresh": 0, "retry": 0, "retry_in_flight": 0, "retry_credit": 0,
+              "retries_by_failures": dict.fromkeys([*map(str, range(1, 10)), "10+"], 0)}
 ZERO_STATS = {"scheduled": 0, "pending": 0, "active": 0, "failed": 0, "dead": 0, "completed": 0,
               "bytes": 0, "oldest_pending_age": None, "waiting_claims": 0,
+              "completed_kept": 0, "lanes": ZERO_LANES,
               "rates": {"push": 0.0, "claim": 0.0, "completion": 0.0, "failure": 0.0},
               "totals": ZERO_TOTALS}
 
@@ -73,6 +81,26 @@ def test_patch_changes_only_what_it_names_and_null_restores_the_default(absent_q
     assert changed == DEFAULT_CONFIG | {"lease": "5s", "max_jobs": 9,
                                         "retry": {"attempts": 3, "cooldown": "2s"}}
     assert absent_queue.patch(lease=None, retry=None, max_jobs=None)["config"] == DEFAULT_CONFIG
+
+
+FAILURE_CONFIG = {"retry": {"max_retries": 4, "backoff": {"base": "1s", "factor": 2, "max": "10m",
+                                                          "jitter": 0.5}},
+                  "fetch": {"retry_share": 0.5, "retry_in_flight": 3}, "dead_letter_queue": "graves",
+                  "keep_dead": "7d", "max_dead": 1000, "keep_completed": "1h",
+                  "on_dead_webhook": "http://127.0.0.1:9/hook"}
+
+
+def test_what_becomes_of_failures_is_kept_as_it_was_given(absent_queue):
+    assert absent_queue.create(**FAILURE_CONFIG)["config"] == DEFAULT_CONFIG | FAILURE_CONFIG
+    assert absent_queue.create(status=200, **FAILURE_CONFIG)["config"] == (
+        DEFAULT_CONFIG | FAILURE_CONFIG), "a config can be given back as it was shown"
+
+
+@pytest.mark.parametrize("field", FAILURE_CONFIG)
+def test_null_restores_each_default_and_leaves_the_others(absent_queue, field):
+    absent_queue.create(**FAILURE_CONFIG)
+    assert absent_queue.patch(**{field: None})["config"] == (
+        DEFAULT_CONFIG | FAILURE_CONFIG | {field: DEFAULT_CONFIG[field]})
 
 
 @pytest.mark.parametrize("method, suffix, body", [

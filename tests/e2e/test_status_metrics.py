@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from dead_jobs import bury
 from metrics_text import read_metrics
 from raw_http import RawConnection, message
 from times import assert_close, seconds_since_1970
@@ -55,9 +56,10 @@ def test_status_has_the_documented_shape(busy):
     status = busy.client().get("/v1/status")
     assert set(status) == {"version", "started_at", "uptime", "durability", "storage",
                            "data_bytes", "disk_free_bytes", "disk_low", "queues", "jobs",
-                           "waiting_claims", "connections"}
+                           "waiting_claims", "connections", "operations", "webhooks"}
     assert status["jobs"] == {"scheduled": 1, "pending": 2, "active": 1, "failed": 1, "dead": 1}
     assert (status["queues"], status["waiting_claims"], status["disk_low"]) == (1, 0, False)
+    assert (status["operations"], status["webhooks"]) == ([], {"pending": 0})
     assert (status["durability"], status["storage"]) == ("sync", "rocksdb")
     assert status["data_bytes"] > 0 and status["disk_free_bytes"] > 0
     assert status["connections"] >= 1
@@ -93,9 +95,80 @@ def test_totals_equal_those_of_the_queue(busy):
     totals = busy.queue.stats()["totals"]
     assert totals == {"pushed": 8, "duplicates": 1, "claimed": 6, "completed": 1, "failed": 2,
                       "released": 1, "lease_expired": 0, "expired": 0, "died": 1, "dropped": 1,
-                      "corrupt": 0}
+                      "corrupt": 0, "moved_in": 0, "moved_out": 0, "claimed_retry": 0, "retried": 0,
+                      "purged": 0, "dead_expired": 0, "dead_evicted": 0}
+    by_lane = {lane: metrics.value("reprise_claimed_by_lane_total", namespace="ns", queue="q",
+                                   lane=lane) for lane in ("fresh", "retry")}
+    assert by_lane == {"fresh": 6, "retry": totals.pop("claimed_retry")}
     for name, count in totals.items():
         assert metrics.value(f"reprise_{name}_total", namespace="ns", queue="q") == count, name
+
+
+def test_what_is_done_to_the_dead_is_counted(server):
+    client = server.client()
+    graves = client.queue("graves", "ns").created()
+    queue = client.queue("q", "ns").created()
+    retried, purged, _ = bury(queue, "a", "b", "c")
+    client.call("POST", queue.path("/retry"), {"ids": [retried]})
+    client.call("POST", queue.path("/purge"), {"ids": [purged]})
+    queue.patch(max_dead=0)
+    eventually(lambda: queue.counts() == {"pending": 1}, "the last dead job to be deleted")
+    queue.patch(keep_dead="50ms", max_dead=None)
+    client.fail(queue.claim_one(), final=True)
+    eventually(lambda: queue.counts() == {}, "that job too")
+    queue.patch(dead_letter_queue="graves", keep_dead=None)
+    bury(queue, "d")
+
+    totals, metrics = queue.stats()["totals"], read_metrics(client)
+    assert {name: totals[name] for name in ("died", "retried", "purged", "dead_evicted",
+                                            "dead_expired", "moved_out")} == {
+        "died": 5, "retried": 1, "purged": 1, "dead_evicted": 1, "dead_expired": 1, "moved_out": 1}
+    for name in ("died", "retried", "purged", "dead_evicted", "dead_expired", "moved_out"):
+        assert metrics.value(f"reprise_{name}_total", namespace="ns", queue="q") == totals[name]
+    assert metrics.value("reprise_moved_in_total", namespace="ns", queue="graves") == 1
+    assert graves.counts() == {"pending": 1}
+
+
+def test_the_retry_lane_shows(server):
+    client = server.client()
+    queue = client.queue("q", "ns").created(retry={"attempts": 3, "cooldown": "0s"},
+                                            fetch={"retry_share": 0.25})
+    queue.push(1, 2, 3)
+    client.fail(queue.claim_one())
+    eventually(lambda: queue.counts() == {"pending": 3}, "the failed job to be due")
+    fresh, cooling = queue.claim(2)
+    queue.patch(retry={"attempts": 3, "cooldown": "1h"})
+    client.fail(cooling)
+    [retry] = queue.claim(lane="retry")
+    assert (fresh["failures"], cooling["failures"], retry["failures"]) == (0, 0, 1)
+
+    lanes, metrics = queue.stats()["lanes"], read_metrics(client)
+    assert lanes["retries_by_failures"] == dict.fromkeys(lanes["retries_by_failures"], 0) | {"1": 1}
+    assert (lanes["fresh"], lanes["retry"], lanes["retry_in_flight"]) == (0, 0, 1)
+    assert lanes["retry_credit"] == 0.5
+    labels = {"namespace": "ns", "queue": "q"}
+    assert metrics.value("reprise_retry_backlog", failures="1", **labels) == 1
+    assert metrics.value("reprise_retry_backlog", failures="10+", **labels) == 0
+    assert metrics.value("reprise_retry_in_flight", **labels) == 1
+    assert metrics.value("reprise_retry_credit", **labels) == 0.5
+    assert metrics.value("reprise_claimed_by_lane_total", lane="fresh", **labels) == 3
+    assert metrics.value("reprise_claimed_by_lane_total", lane="retry", **labels) == 1
+
+
+def test_operations_that_run_show(server):
+    client = server.client()
+    queue = client.queue("q", "ns").created()
+    bury(queue, "a", "b")
+    reply = client.request("POST", queue.path("/purge"), {"filter": {}, "rate": "1/h"})
+    assert reply.status == 202
+    [running] = client.get("/v1/status")["operations"]
+    assert (running["id"], running["state"]) == (reply.json()["operation"]["id"], "running")
+    assert read_metrics(client).value("reprise_operations_running") == 1
+    client.request("DELETE", f"/v1/operations/{running['id']}")
+    assert client.get("/v1/status")["operations"] == []
+    assert read_metrics(client).value("reprise_operations_running") == 0
+    assert read_metrics(client).value("reprise_http_requests_total", status="202",
+                                      route="POST /v1/queues/{queue}/purge") == 1
 
 
 def test_gauges_equal_those_of_the_queue(busy):

@@ -10,9 +10,10 @@ ARROWS = {
     "storage": ["model"],
     "broker": ["engine", "storage"],
     "server": ["broker"],
+    "webhook": ["model"],
     "client": ["model"],
-    "cli": ["client"],
-    "daemon": ["server"],
+    "cli": ["client", "model"],
+    "daemon": ["server", "webhook"],
     "main": ["cli", "daemon"],
 }
 # Headers made by the build, and helpers that only tests may use.

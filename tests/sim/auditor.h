@@ -1,7 +1,8 @@
 // Auditor: the promises of docs/api.md as a client can check them, from what it was told and
 // nothing else. Beside the model it is a second opinion: a mistake that model and engine share does
 // not get past it.
-//   - an acknowledged push is never lost;
+//   - an acknowledged push is never lost, whichever queue the job has come to since;
+//   - no job is in two places;
 //   - an acknowledged ack is final;
 //   - no job has two live leases;
 //   - no lease has the secret of another.
@@ -24,12 +25,11 @@ class Auditor {
   void token_used(JobKey job);
   // Somebody asked for its end: it may be gone.
   void end_asked(JobKey job);
-  void queue_end_asked(QueueNumber queue) { ended_queues_.insert(queue); }
 
-  void told_pushed(JobKey job) { pushed_.insert(job); }
+  void told_pushed(JobKey job) { pushed_.insert(job.seq); }
   // Of a lease until then, unless its job has been touched since `touches` were counted.
   void told_leased(JobKey job, Timestamp until, std::uint64_t touches);
-  void told_acked(JobKey job) { acked_.insert(job); }
+  void told_acked(JobKey job) { acked_.insert(job.seq); }
 
   std::uint64_t touches(JobKey job) const;
 
@@ -37,13 +37,13 @@ class Auditor {
   void check_nothing_is_lost(const Image& image) const;
 
  private:
+  // A job keeps its seq wherever it goes.
   std::set<std::uint64_t> secrets_;
-  std::map<JobKey, std::uint64_t> touches_;
-  std::map<JobKey, Timestamp> leased_until_;
-  std::set<JobKey> pushed_;
-  std::set<JobKey> acked_;
-  std::set<JobKey> end_asked_;
-  std::set<QueueNumber> ended_queues_;
+  std::map<Seq, std::uint64_t> touches_;
+  std::map<Seq, Timestamp> leased_until_;
+  std::set<Seq> pushed_;
+  std::set<Seq> acked_;
+  std::set<Seq> end_asked_;
 };
 
 }  // namespace reprise::sim

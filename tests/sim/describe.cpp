@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/duration.h"
+#include "base/json_writer.h"
+#include "base/rate.h"
 
 namespace reprise::sim {
 namespace {
@@ -21,6 +23,26 @@ std::string wait(Duration duration) { return format_duration(duration); }
 template <class T>
 std::string number_or_none(const std::optional<T>& number) {
   return number ? std::to_string(*number) : "none";
+}
+
+std::string wait_or_none(const std::optional<Duration>& duration) {
+  return duration ? wait(*duration) : "none";
+}
+
+std::string policy_text(const RetryPolicy& policy) {
+  JsonWriter out;
+  write_retry_json(out, policy);
+  return out.take();
+}
+
+std::string filter_text(const JobFilter& filter) {
+  JsonWriter out;
+  write_filter_json(out, filter);
+  return out.take();
+}
+
+std::string status_text(const std::optional<JobStatus>& status) {
+  return status ? std::string(status_name(*status)) : "none";
 }
 
 std::string_view lane_choice_name(LaneChoice choice) {
@@ -54,21 +76,27 @@ std::string describe(const LeaseToken& token) {
 std::string describe(const QueueRecord& queue) {
   const QueueConfig& config = queue.config;
   return fmt::format(
-      "{} #{} {}created {} lease {} ttl {} attempts {} cooldown {} max_jobs {} max_bytes {} "
-      "key_window {}",
+      "{} #{} {}created {} lease {} ttl {} retry {} share {} in flight {} max_jobs {} max_bytes {} "
+      "key_window {} dead letters '{}' keep_dead {} max_dead {} keep_completed {} webhook '{}'",
       describe(queue.name), queue.number, queue.paused ? "paused " : "", at(queue.created_at),
-      wait(config.lease), config.ttl ? wait(*config.ttl) : "none", config.retry.attempts,
-      wait(config.retry.cooldown), number_or_none(config.max_jobs),
-      number_or_none(config.max_bytes), wait(config.key_window));
+      wait(config.lease), wait_or_none(config.ttl), policy_text(config.retry),
+      config.fetch.retry_share_ppm, number_or_none(config.fetch.retry_in_flight),
+      number_or_none(config.max_jobs), number_or_none(config.max_bytes), wait(config.key_window),
+      config.dead_letter_queue, wait_or_none(config.keep_dead), number_or_none(config.max_dead),
+      wait_or_none(config.keep_completed), config.on_dead_webhook);
 }
 
 std::string describe(const QueueTotals& totals) {
   return fmt::format(
       "pushed {} duplicates {} claimed {} completed {} failed {} released {} lease_expired {} "
-      "expired {} died {} dropped {} corrupt {} dead_now {} live_bytes {}",
+      "expired {} died {} dropped {} corrupt {} moved_in {} moved_out {} claimed_retry {} retried "
+      "{} "
+      "purged {} dead_expired {} dead_evicted {} dead_now {} completed_now {} live_bytes {}",
       totals.pushed, totals.duplicates, totals.claimed, totals.completed, totals.failed,
       totals.released, totals.lease_expired, totals.expired, totals.died, totals.dropped,
-      totals.corrupt, totals.dead_now, totals.live_bytes);
+      totals.corrupt, totals.moved_in, totals.moved_out, totals.claimed_retry, totals.retried,
+      totals.purged, totals.dead_expired, totals.dead_evicted, totals.dead_now,
+      totals.completed_now, totals.live_bytes);
 }
 
 std::string describe(const QueueStats& stats) {
@@ -76,9 +104,13 @@ std::string describe(const QueueStats& stats) {
   for (std::size_t i = 0; i < kJobStatusCount; ++i) {
     text += fmt::format(" {} {}", status_name(static_cast<JobStatus>(i)), stats.by_status[i]);
   }
-  return fmt::format("{} bytes {} oldest {} waiting {}; {}", text, stats.bytes,
-                     stats.oldest_pending_age ? wait(*stats.oldest_pending_age) : "none",
-                     stats.waiting_claims, describe(stats.totals));
+  const LaneStats& lanes = stats.lanes;
+  return fmt::format(
+      "{} bytes {} oldest {} waiting {} fresh {} retry {} in flight {} credit {} by failures {}; "
+      "{}",
+      text, stats.bytes, wait_or_none(stats.oldest_pending_age), stats.waiting_claims, lanes.fresh,
+      lanes.retry, lanes.retry_in_flight, lanes.retry_credit,
+      fmt::join(lanes.retries_by_failures, ","), describe(stats.totals));
 }
 
 std::string describe(const JobRecord& record) {
@@ -93,17 +125,20 @@ std::string describe(const JobRecord& record) {
 std::string describe(const JobState& state) {
   std::string history;
   for (const Attempt& attempt : state.history) {
-    history += fmt::format(" #{} {}-{} {} by '{}' '{}'", attempt.number, at(attempt.started_at),
-                           at(attempt.ended_at), outcome_name(attempt.outcome), attempt.worker,
-                           attempt.error);
+    history +=
+        fmt::format(" #{} of {} {}-{} {} by '{}' '{}' '{}'", attempt.number, attempt.generation,
+                    at(attempt.started_at), at(attempt.ended_at), outcome_name(attempt.outcome),
+                    attempt.worker, attempt.error, attempt.error_type);
   }
   return fmt::format(
-      "{} failures {} attempts {} due {} lease {:x} {}-{} worker '{}' first {} error '{}' death {} "
-      "by {} at {} history{}",
-      status_name(state.status), state.failures, state.attempts, at(state.due), state.lease_nonce,
-      at(state.lease_started_at), at(state.lease_deadline), state.worker,
-      at(state.first_attempt_at), state.last_error, death_reason_name(state.death_reason),
-      decided_by_name(state.decided_by), at(state.died_at), history);
+      "{} failures {} attempts {} generation {} due {} returned {} from '{}' lease {:x} {}-{} "
+      "worker "
+      "'{}' first {} error '{}' '{}' death {} by {} at {} history{}",
+      status_name(state.status), state.failures, state.attempts, state.generation, at(state.due),
+      at(state.returned_at), state.origin_queue, state.lease_nonce, at(state.lease_started_at),
+      at(state.lease_deadline), state.worker, at(state.first_attempt_at), state.last_error,
+      state.last_error_type, death_reason_name(state.death_reason),
+      decided_by_name(state.decided_by), at(state.ended_at), history);
 }
 
 std::string describe(const std::pair<JobRecord, JobState>& dead) {
@@ -112,6 +147,66 @@ std::string describe(const std::pair<JobRecord, JobState>& dead) {
 
 std::string describe(const KeyEntry& entry) {
   return fmt::format("job {} until {}", entry.seq, at(entry.expires_at));
+}
+
+std::string describe(const storage::Ending& ending) {
+  return fmt::format("fingerprint {:x}", ending.fingerprint);
+}
+
+// Without the words of its errors.
+std::string describe(const Operation& operation) {
+  std::string skipped;
+  for (const SkippedJob& job : operation.first_skipped) {
+    skipped += " " + job.id + " " + status_text(job.status);
+  }
+  return fmt::format(
+      "#{} {} of {} #{} {} limit {} rate {} total {} by '{}' audit {} from {} {} done {} skipped "
+      "{}:{} "
+      "cursor '{}' to {}",
+      operation.id, operation_kind_name(operation.kind), describe(operation.name), operation.queue,
+      filter_text(operation.filter), number_or_none(operation.limit),
+      operation.rate ? format_rate(*operation.rate) : "none", number_or_none(operation.total),
+      operation.asked_by, operation.audit_number, at(operation.started_at),
+      operation_state_name(operation.state), operation.done, operation.skipped, skipped,
+      operation.cursor, at(operation.ended_at));
+}
+
+std::string describe(const AuditRecord& record) {
+  return fmt::format("#{} {} {} {} by '{}' ids {} filter {} done {} skipped {} not found {} of {}",
+                     record.number, at(record.at), audit_action_name(record.action),
+                     describe(record.queue), record.asked_by, fmt::join(record.ids, ","),
+                     record.filter ? filter_text(*record.filter) : "none", record.done,
+                     record.skipped, record.not_found, record.operation);
+}
+
+std::string describe(const std::vector<Engine::Keeping>& keepings) {
+  const auto time = [](const std::optional<Timestamp>& value) {
+    return value ? at(*value) : "none";
+  };
+  std::string text;
+  for (const Engine::Keeping& keeping : keepings) {
+    text += fmt::format("[#{} dead before {} beyond {} completed before {}]", keeping.queue,
+                        time(keeping.dead_before), keeping.dead_beyond_max,
+                        time(keeping.completed_before));
+  }
+  return text;
+}
+
+std::string describe(const SelectionReply& reply) {
+  std::string skipped;
+  for (const SkippedJob& job : reply.skipped)
+    skipped += job.id + " " + status_text(job.status) + ",";
+  return fmt::format("done {} skipped {} not found {} first {}", reply.done, skipped,
+                     fmt::join(reply.not_found, ","),
+                     reply.first_refusal ? describe_error(*reply.first_refusal) : "none");
+}
+
+std::string describe(const SelectionCommand& command) {
+  std::string jobs;
+  for (const SelectedJob& job : command.jobs) {
+    jobs += " " + (job.seq ? std::to_string(*job.seq) : job.id);
+  }
+  return describe(command.queue) + jobs;
 }
 
 std::string describe(const NewJob& job) {

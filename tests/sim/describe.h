@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "engine/commands.h"
+#include "engine/engine.h"
 #include "model/job.h"
+#include "model/operation.h"
 #include "model/queue.h"
+#include "storage/records.h"
 
 namespace reprise::sim {
 
@@ -24,10 +27,15 @@ std::string describe(const JobRecord& record);
 std::string describe(const JobState& state);
 std::string describe(const std::pair<JobRecord, JobState>& dead);
 std::string describe(const KeyEntry& entry);
+std::string describe(const storage::Ending& ending);
+std::string describe(const Operation& operation);
+std::string describe(const AuditRecord& record);
+std::string describe(const std::vector<Engine::Keeping>& keepings);
 
 std::string describe(const NewJob& job);
 std::string describe(const PushCommand& command);
 std::string describe(const ClaimCommand& command);
+std::string describe(const SelectionCommand& command);
 
 std::string describe(const PushedJob& pushed);
 std::string describe(const PushReply& reply);
@@ -37,6 +45,7 @@ std::string describe(const Failed& failed);
 std::string describe(const Released& released);
 std::string describe(const Extended& extended);
 std::string describe(const DroppedJob& dropped);
+std::string describe(const SelectionReply& reply);
 std::string describe(bool flag);
 
 std::string describe_error(const Error& error);

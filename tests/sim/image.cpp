@@ -11,9 +11,11 @@ using storage::Keyspace;
 
 // Decodes every pair of one keyspace with `take`, which returns a Status.
 template <class Take>
-Status read_all(const storage::Storage& storage, Keyspace keyspace, const Take& take) {
+Status read_all(const storage::Storage& storage, Keyspace keyspace, const Take& take,
+                std::string_view prefix = {}) {
   Status result = ok();
-  const Status scanned = storage.scan(keyspace, {}, {}, [&](auto key, auto value) {
+  const std::string end = prefix.empty() ? std::string() : storage::prefix_end(prefix);
+  const Status scanned = storage.scan(keyspace, prefix, end, [&](auto key, auto value) {
     result = take(key, value);
     return result.has_value();
   });
@@ -37,6 +39,8 @@ Status read_meta(const storage::Storage& storage, Image& image) {
     if (!server) return server.error();
     image.next_seq = server->next_seq;
     image.next_queue = server->next_queue;
+    image.next_operation = server->next_operation;
+    image.next_audit = server->next_audit;
   }
   for (const auto& [name, queue] : image.queues) {
     const auto totals = storage.get(Keyspace::meta, storage::totals_key(queue.number));
@@ -44,7 +48,28 @@ Status read_meta(const storage::Storage& storage, Image& image) {
     if (!*totals) continue;
     REPRISE_TRY(keep(image.totals, queue.number, storage::decode_totals(**totals)));
   }
-  return ok();
+  const auto take_operation = [&](auto, auto value) -> Status {
+    const auto operation = storage::decode_operation(value);
+    if (!operation) return operation.error();
+    image.operations.emplace(operation->id, without_words(*operation));
+    return ok();
+  };
+  const auto take_audit = [&](auto, auto value) -> Status {
+    const auto record = storage::decode_audit(value);
+    if (!record) return record.error();
+    image.audit.emplace(record->number, *record);
+    return ok();
+  };
+  const auto take_webhook = [&](auto key, auto value) -> Status {
+    const auto dead = storage::decode_ended(value);
+    if (!dead) return dead.error();
+    const auto webhook = storage::parse_webhook_key(key).value();
+    image.webhooks.emplace(webhook, std::pair(*dead->record, *dead->state));
+    return ok();
+  };
+  REPRISE_TRY(read_all(storage, Keyspace::meta, take_operation, storage::kOperationPrefix));
+  REPRISE_TRY(read_all(storage, Keyspace::meta, take_audit, storage::kAuditPrefix));
+  return read_all(storage, Keyspace::meta, take_webhook, storage::kWebhookPrefix);
 }
 
 Status read_jobs(const storage::Storage& storage, Image& image) {
@@ -55,11 +80,19 @@ Status read_jobs(const storage::Storage& storage, Image& image) {
   REPRISE_TRY(read_all(storage, Keyspace::states, [&](auto key, auto value) {
     return keep(image.states, job(key), storage::decode_state(value));
   }));
-  return read_all(storage, Keyspace::dead, [&](auto key, auto value) -> Status {
-    const auto dead = storage::decode_dead(value);
-    if (!dead) return dead.error();
-    image.dead.emplace(job(key), std::pair(*dead->record, *dead->state));
-    return ok();
+  const auto keep_ended = [&](auto& jobs) {
+    return [&](auto key, auto value) -> Status {
+      const auto ended = storage::decode_ended(value);
+      if (!ended) return ended.error();
+      jobs.emplace(job(key), std::pair(*ended->record, *ended->state));
+      return ok();
+    };
+  };
+  REPRISE_TRY(read_all(storage, Keyspace::dead, keep_ended(image.dead)));
+  REPRISE_TRY(read_all(storage, Keyspace::completed, keep_ended(image.completed)));
+  return read_all(storage, Keyspace::endings, [&](auto key, auto value) {
+    return keep(image.endings, storage::parse_ending_key(key).value(),
+                storage::decode_ending(value));
   });
 }
 
@@ -102,16 +135,35 @@ Result<Image> read_image(const storage::Storage& storage) {
   return image;
 }
 
+Operation without_words(Operation operation) {
+  operation.error.clear();
+  for (SkippedJob& skipped : operation.first_skipped) skipped.reason.clear();
+  return operation;
+}
+
 Image image_of(const Model& model) {
-  Image image{.next_seq = model.next_seq(), .next_queue = model.next_queue()};
+  Image image{.operations = model.operations(),
+              .audit = model.audit(),
+              .webhooks = model.webhooks(),
+              .next_seq = model.next_seq(),
+              .next_queue = model.next_queue(),
+              .next_operation = model.next_operation(),
+              .next_audit = model.next_audit()};
   for (const auto& [name, queue] : model.queues()) {
     const QueueNumber number = queue.record.number;
     image.queues.emplace(name, queue.record);
     image.totals.emplace(number, Model::totals_of(queue));
     for (const auto& [key, entry] : queue.keys) image.keys.emplace(std::pair(number, key), entry);
     for (const auto& [seq, job] : queue.jobs) {
-      if (job.state.status == JobStatus::dead) {
-        image.dead.emplace(JobKey{number, seq}, std::pair(job.record, job.state));
+      if (!is_alive(job)) {
+        const bool dead = job.state.status == JobStatus::dead;
+        const auto kind = dead ? storage::EndKind::dead : storage::EndKind::completed;
+        const EndedJob ended{std::make_shared<const JobRecord>(job.record),
+                             std::make_shared<const JobState>(job.state)};
+        (dead ? image.dead : image.completed)
+            .emplace(JobKey{number, seq}, std::pair(job.record, job.state));
+        image.endings.emplace(storage::EndingKey{number, kind, job.state.ended_at, seq},
+                              storage::ending_of(ended));
         continue;
       }
       image.records.emplace(JobKey{number, seq}, job.record);
@@ -123,13 +175,25 @@ Image image_of(const Model& model) {
 
 std::string difference(const Image& got, const Image& want) {
   const auto job_text = [](JobKey key) { return describe(key); };
-  const auto number_text = [](QueueNumber number) { return "#" + std::to_string(number); };
+  const auto number_text = [](std::uint64_t number) { return "#" + std::to_string(number); };
   for (const std::string& found : {
            first_difference("queue", got.queues, want.queues,
                             [](const QueueName& name) { return describe(name); }),
            first_difference("record of job", got.records, want.records, job_text),
            first_difference("state of job", got.states, want.states, job_text),
            first_difference("dead job", got.dead, want.dead, job_text),
+           first_difference("completed job", got.completed, want.completed, job_text),
+           first_difference("ending", got.endings, want.endings,
+                            [](const storage::EndingKey& key) {
+                              return describe(JobKey{key.queue, key.seq}) + " kind " +
+                                     std::to_string(static_cast<int>(key.kind));
+                            }),
+           first_difference("operation", got.operations, want.operations, number_text),
+           first_difference("audit record", got.audit, want.audit, number_text),
+           first_difference("webhook", got.webhooks, want.webhooks,
+                            [](const WebhookKey& key) {
+                              return describe(JobKey{key.queue, key.seq});
+                            }),
            first_difference(
                "key", got.keys, want.keys,
                [](const auto& key) { return "#" + std::to_string(key.first) + "/" + key.second; }),
@@ -142,6 +206,8 @@ std::string difference(const Image& got, const Image& want) {
            std::to_string(want.next_seq);
   }
   if (got.next_queue != want.next_queue) return "next queue number";
+  if (got.next_operation != want.next_operation) return "next operation";
+  if (got.next_audit != want.next_audit) return "next audit record";
   return {};
 }
 

@@ -10,6 +10,8 @@
 #include "model/job.h"
 #include "model/queue.h"
 #include "sim/model.h"
+#include "storage/keys.h"
+#include "storage/records.h"
 #include "storage/storage.h"
 
 namespace reprise::sim {
@@ -18,14 +20,24 @@ struct Image {
   std::map<JobKey, JobRecord> records;
   std::map<JobKey, JobState> states;  // only of jobs that are not fresh and pending
   std::map<JobKey, std::pair<JobRecord, JobState>> dead;
+  std::map<JobKey, std::pair<JobRecord, JobState>> completed;
+  std::map<storage::EndingKey, storage::Ending> endings;  // of the dead and the completed
+  std::map<OperationId, Operation> operations;            // without the words of errors
+  std::map<std::uint64_t, AuditRecord> audit;
+  Model::Webhooks webhooks;
   std::map<std::pair<QueueNumber, std::string>, KeyEntry> keys;
   std::map<QueueName, QueueRecord> queues;
   std::map<QueueNumber, QueueTotals> totals;
   Seq next_seq = 1;
   QueueNumber next_queue = 1;
+  OperationId next_operation = 1;
+  std::uint64_t next_audit = 1;
 
   friend bool operator==(const Image&, const Image&) = default;
 };
+
+// As a model can know it.
+Operation without_words(Operation operation);
 
 // Errors: what a server's start would refuse, too.
 Result<Image> read_image(const storage::Storage& storage);

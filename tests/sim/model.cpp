@@ -8,26 +8,15 @@ namespace {
 
 Error error(Errc code) { return {code, ""}; }
 
-bool is_dead(const Model::Job& job) { return job.state.status == JobStatus::dead; }
-bool is_active(const Model::Job& job) { return job.state.status == JobStatus::active; }
-bool waits_for_its_time(const Model::Job& job) {
-  return !job.in_lane &&
-         (job.state.status == JobStatus::scheduled || job.state.status == JobStatus::failed);
-}
-
-JobStatus shown_status(const Model::Job& job) {
-  return job.in_lane ? JobStatus::pending : job.state.status;
-}
-
 std::uint64_t bytes_alive(const Model::Queue& queue) {
   std::uint64_t bytes = 0;
-  for (const auto& [seq, job] : queue.jobs) bytes += is_dead(job) ? 0 : job.record.byte_size();
+  for (const auto& [seq, job] : queue.jobs) bytes += is_alive(job) ? job.record.byte_size() : 0;
   return bytes;
 }
 
 std::uint64_t count_alive(const Model::Queue& queue) {
   return static_cast<std::uint64_t>(
-      std::ranges::count_if(queue.jobs, [](const auto& entry) { return !is_dead(entry.second); }));
+      std::ranges::count_if(queue.jobs, [](const auto& entry) { return is_alive(entry.second); }));
 }
 
 }  // namespace
@@ -107,47 +96,63 @@ void Model::cancel_claim(ClaimId id) {
 }
 
 // Fresh jobs by priority, then push order; retries by their retry time, then push order.
-Model::Job* Model::head(Queue& queue, Lane lane) {
-  Job* best = nullptr;
+std::map<Seq, Model::Job>::iterator Model::head(Queue& queue, Lane lane) {
+  auto best = queue.jobs.end();
   const auto place = [&](const Job& job) {
     return lane == Lane::fresh ? job.record.priority : job.state.due.time_since_epoch().count();
   };
-  for (auto& [seq, job] : queue.jobs) {  // in push order, so the first of equals stays
+  for (auto at = queue.jobs.begin(); at != queue.jobs.end(); ++at) {
+    const Job& job = at->second;  // in push order, so the first of equals stays
     if (!job.in_lane || job.state.lane() != lane) continue;
-    if (best == nullptr || place(job) < place(*best)) best = &job;
+    if (best == queue.jobs.end() || place(job) < place(best->second)) best = at;
   }
   return best;
 }
 
-// While both lanes have a job, every fifth one given is a retry.
-Model::Job* Model::next_job(Queue& queue, LaneChoice choice) {
-  Job* fresh = choice == LaneChoice::retry ? nullptr : head(queue, Lane::fresh);
-  Job* retry = choice == LaneChoice::fresh ? nullptr : head(queue, Lane::retry);
-  if (fresh == nullptr) return retry;
-  if (retry == nullptr) return fresh;
-  return ++queue.shared_picks % 5 == 0 ? retry : fresh;
+bool Model::has_room_for_retry(const Queue& queue) {
+  const auto& most = queue.record.config.fetch.retry_in_flight;
+  const auto in_flight = std::ranges::count_if(queue.jobs, [](const auto& entry) {
+    return is_active(entry.second) && is_retry(entry.second);
+  });
+  return !most || static_cast<std::uint64_t>(in_flight) < *most;
+}
+
+// While both lanes have a job, each one given earns the retry lane its share of a job.
+std::map<Seq, Model::Job>::iterator Model::next_job(Queue& queue, LaneChoice choice) {
+  const auto none = queue.jobs.end();
+  const auto fresh = choice == LaneChoice::retry ? none : head(queue, Lane::fresh);
+  const auto retry =
+      choice == LaneChoice::fresh || !has_room_for_retry(queue) ? none : head(queue, Lane::retry);
+  if (fresh == none) return retry;
+  if (retry == none) return fresh;
+  queue.credit += queue.record.config.fetch.retry_share_ppm;
+  if (queue.credit < 1'000'000) return fresh;
+  queue.credit -= 1'000'000;
+  return retry;
 }
 
 ClaimReply Model::grant(Queue& queue, const ClaimCommand& command, Timestamp now) {
   ClaimReply reply;
   while (!queue.record.paused && reply.jobs.size() < command.max) {
-    Job* job = next_job(queue, command.lane);
-    if (job == nullptr) break;
-    if (job->record.expires_at <= now) {
-      bury(queue, *job, DeathReason::expired, DecidedBy::policy, now);
+    const auto found = next_job(queue, command.lane);
+    if (found == queue.jobs.end()) break;
+    auto& [seq, job] = *found;
+    if (job.record.expires_at <= now) {
+      bury(queue, seq, DeathReason::expired, DecidedBy::policy, now);
       continue;
     }
-    JobState& state = job->state;
-    job->in_lane = false;
+    JobState& state = job.state;
+    job.in_lane = false;
     state.status = JobStatus::active;
     if (++state.attempts == 1) state.first_attempt_at = now;
     state.lease_started_at = now;
     state.lease_deadline = now + command.lease.value_or(queue.record.config.lease);
     state.worker = command.worker;
     ++queue.totals.claimed;
+    if (is_retry(job)) ++queue.totals.claimed_retry;
     note(EventType::taken);
-    reply.jobs.push_back({.token = {key_of(queue, *job), 0},
-                          .record = std::make_shared<const JobRecord>(job->record),
+    reply.jobs.push_back({.token = {{queue.record.number, seq}, 0},
+                          .record = std::make_shared<const JobRecord>(job.record),
                           .attempts = state.attempts,
                           .failures = state.failures,
                           .lease_deadline = state.lease_deadline,
@@ -167,18 +172,20 @@ void Model::learn(const ClaimReply& reply) {
 void Model::serve_waiting(Queue& queue, Timestamp now) {
   if (queue.record.paused) return;
   const auto has_job = [&](LaneChoice choice) {
-    return (choice != LaneChoice::retry && head(queue, Lane::fresh) != nullptr) ||
-           (choice != LaneChoice::fresh && head(queue, Lane::retry) != nullptr);
+    return (choice != LaneChoice::retry && head(queue, Lane::fresh) != queue.jobs.end()) ||
+           (choice != LaneChoice::fresh && head(queue, Lane::retry) != queue.jobs.end() &&
+            has_room_for_retry(queue));
   };
   while (true) {
     const auto first = std::ranges::find_if(waiting_, [&](const WaitingClaim& claim) {
       return claim.queue == queue.record.number && has_job(claim.command.lane);
     });
     if (first == waiting_.end()) return;
-    ClaimReply reply = grant(queue, first->command, now);
+    const WaitingClaim claim = *first;  // others may be served meanwhile, elsewhere
+    ClaimReply reply = grant(queue, claim.command, now);
     if (reply.jobs.empty()) continue;  // all it could have had was over its ttl
-    answers_.emplace(first->id, std::move(reply));
-    waiting_.erase(first);
+    answers_.emplace(claim.id, std::move(reply));
+    std::erase_if(waiting_, [&](const WaitingClaim& other) { return other.id == claim.id; });
   }
 }
 
@@ -195,51 +202,30 @@ Result<Model::Held> Model::held(const Result<LeaseToken>& token, Timestamp now) 
       state.lease_deadline <= now) {
     return error(Errc::lease_lost);
   }
-  return Held{queue, &found->second};
+  return Held{queue, found->first, &found->second};
 }
 
 Result<Acked> Model::ack(const AckItem& item, Timestamp now) {
   const auto lease = held(item.token, now);
   if (!lease) return lease.error();
-  lease->queue->jobs.erase(item.token->job.seq);
-  ++lease->queue->totals.completed;
+  Queue& queue = *lease->queue;
+  if (queue.record.config.keep_completed) {
+    end_attempt(*lease->job, AttemptOutcome::completed, {}, now);
+    lease->job->state.status = JobStatus::completed;
+    lease->job->state.ended_at = now;
+  } else {
+    queue.jobs.erase(lease->seq);
+  }
+  ++queue.totals.completed;
   note(EventType::completed);
+  serve_waiting(queue, now);
   return Acked{item.token->job};
 }
 
 Result<Failed> Model::fail(const FailItem& item, Timestamp now) {
   const auto lease = held(item.token, now);
   if (!lease) return lease.error();
-  return end_in_failure(*lease->queue, *lease->job, AttemptOutcome::failed, item, now);
-}
-
-Failed Model::end_in_failure(Queue& queue, Job& job, AttemptOutcome outcome, const FailItem& how,
-                             Timestamp now) {
-  const JobKey key = key_of(queue, job);
-  const RetryPolicy& policy = queue.record.config.retry;
-  JobState& state = job.state;
-  end_attempt(job, outcome, how.error, now);
-  ++state.failures;
-  state.last_error = how.error;
-  ++queue.totals.failed;
-  note(EventType::failed);
-  const auto die = [&](DeathReason reason, DecidedBy decided_by) {
-    bury(queue, job, reason, decided_by, now);
-    return Failed{.job = key, .status = JobStatus::dead, .reason = reason};
-  };
-  const bool expired_lease = outcome == AttemptOutcome::lease_expired;
-  if (how.final) return die(DeathReason::final, DecidedBy::client);
-  if (state.failures >= std::max(policy.attempts, 1U)) {
-    return die(expired_lease ? DeathReason::lease_expired : DeathReason::max_attempts,
-               DecidedBy::policy);
-  }
-  if (job.record.expires_at <= now) return die(DeathReason::expired, DecidedBy::policy);
-  state.status = JobStatus::failed;
-  state.due = now + how.delay.value_or(policy.cooldown);
-  job.in_lane = state.due <= now;
-  const Timestamp retry_at = state.due;
-  serve_waiting(queue, now);
-  return {.job = key, .status = JobStatus::failed, .retry_at = retry_at};
+  return end_in_failure(*lease, item, now);
 }
 
 Result<Released> Model::release(const ReleaseItem& item, Timestamp now) {
@@ -247,11 +233,12 @@ Result<Released> Model::release(const ReleaseItem& item, Timestamp now) {
   if (!lease) return lease.error();
   Queue& queue = *lease->queue;
   Job& job = *lease->job;
-  end_attempt(job, AttemptOutcome::released, "", now);
+  end_attempt(job, AttemptOutcome::released, {}, now);
   ++queue.totals.released;
   note(EventType::released);
   if (job.record.expires_at <= now) {
-    bury(queue, job, DeathReason::expired, DecidedBy::policy, now);
+    bury(queue, lease->seq, DeathReason::expired, DecidedBy::policy, now);
+    serve_waiting(queue, now);
     return Released{item.token->job};
   }
   job.state.status = JobStatus::pending;
@@ -272,17 +259,18 @@ Result<Extended> Model::extend(const ExtendItem& item, Timestamp now) {
   return Extended{item.token->job, state.lease_deadline};
 }
 
-void Model::end_attempt(Job& job, AttemptOutcome outcome, const std::string& error_text,
-                        Timestamp now) {
+void Model::end_attempt(Job& job, AttemptOutcome outcome, const FailItem& how, Timestamp now) {
   JobState& state = job.state;
   std::vector<Attempt>& history = state.history;
   history.push_back(
       {.number = state.attempts,
+       .generation = state.generation,
        .started_at = state.lease_started_at,
        .ended_at = outcome == AttemptOutcome::lease_expired ? state.lease_deadline : now,
        .outcome = outcome,
        .worker = state.worker,
-       .error = error_text});
+       .error = how.error,
+       .error_type = how.error_type});
   if (history.size() > 10) history.erase(history.begin() + 1);  // the first and the last nine
   state.worker.clear();
   state.lease_nonce = 0;
@@ -290,203 +278,24 @@ void Model::end_attempt(Job& job, AttemptOutcome outcome, const std::string& err
   state.lease_deadline = {};
 }
 
-void Model::bury(Queue& queue, Job& job, DeathReason reason, DecidedBy decided_by, Timestamp now) {
-  job.in_lane = false;
-  job.state.status = JobStatus::dead;
-  job.state.death_reason = reason;
-  job.state.decided_by = decided_by;
-  job.state.died_at = now;
-  ++queue.totals.died;
-  ++queue.totals.dead_now;
-  if (reason == DeathReason::expired) ++queue.totals.expired;
-  note(EventType::dead);
-}
-
-Result<DroppedJob> Model::drop(const QueueName& name, Seq seq, Timestamp now) {
+Result<DroppedJob> Model::drop(const QueueName& name, Seq seq, const std::string& asked_by,
+                               Timestamp now) {
   Queue* queue = find(name);
   if (queue == nullptr) return error(Errc::queue_not_found);
   const auto found = queue->jobs.find(seq);
   if (found == queue->jobs.end()) return error(Errc::job_not_found);
   const JobStatus was = effective_status(&found->second.state, now);
-  if (was == JobStatus::dead) --queue->totals.dead_now;
   queue->jobs.erase(found);
-  ++queue->totals.dropped;
+  if (was != JobStatus::completed) ++queue->totals.dropped;
   note(EventType::dropped);
-  return DroppedJob{{queue->record.number, seq}, was};
-}
-
-// --- Queues.
-
-bool Model::put_queue(const QueueName& name, const QueueConfig& config, Timestamp now) {
-  if (Queue* queue = find(name)) {
-    queue->record.config = config;
-    return false;
-  }
-  create(name, config, now);
-  return true;
-}
-
-Status Model::set_retry(const QueueName& name, const RetryPolicy& retry) {
-  Queue* queue = find(name);
-  if (queue == nullptr) return error(Errc::queue_not_found);
-  queue->record.config.retry = retry;
-  return ok();
-}
-
-Status Model::pause_queue(const QueueName& name, bool paused, Timestamp now) {
-  Queue* queue = find(name);
-  if (queue == nullptr) return error(Errc::queue_not_found);
-  queue->record.paused = paused;
+  write_audit({.action = AuditAction::drop,
+               .queue = name,
+               .asked_by = asked_by,
+               .ids = {encode_job_id(seq)},
+               .done = 1},
+              now);
   serve_waiting(*queue, now);
-  return ok();
-}
-
-Status Model::delete_queue(const QueueName& name) {
-  Queue* queue = find(name);
-  if (queue == nullptr) return error(Errc::queue_not_found);
-  for (const WaitingClaim& claim : waiting_) {
-    if (claim.queue == queue->record.number) {
-      answers_.emplace(claim.id, error(Errc::queue_not_found));
-    }
-  }
-  std::erase_if(waiting_, [&](const auto& claim) { return claim.queue == queue->record.number; });
-  queues_.erase(name);
-  return ok();
-}
-
-void Model::forget_key(QueueNumber number, const std::string& key, Timestamp now) {
-  Queue* queue = find(number);
-  if (queue == nullptr) return;
-  const auto found = queue->keys.find(key);
-  if (found != queue->keys.end() && found->second.expires_at <= now) queue->keys.erase(found);
-}
-
-Model::Queue* Model::find(const QueueName& name) {
-  const auto found = queues_.find(name);
-  return found == queues_.end() ? nullptr : &found->second;
-}
-
-Model::Queue* Model::find(QueueNumber number) {
-  const auto found = std::ranges::find_if(
-      queues_, [&](const auto& entry) { return entry.second.record.number == number; });
-  return found == queues_.end() ? nullptr : &found->second;
-}
-
-Model::Queue& Model::create(const QueueName& name, const QueueConfig& config, Timestamp now) {
-  Queue& queue = queues_[name];
-  queue.record = {.number = next_queue_++, .name = name, .config = config, .created_at = now};
-  return queue;
-}
-
-JobKey Model::key_of(const Queue& queue, const Job& job) {
-  const auto found =
-      std::ranges::find_if(queue.jobs, [&](const auto& entry) { return &entry.second == &job; });
-  return {queue.record.number, found->first};
-}
-
-// --- Time.
-
-void Model::tick(Timestamp now) {
-  expire_leases(now);
-  for (auto& [name, queue] : queues_) {
-    for (auto& [seq, job] : queue.jobs) {
-      if (is_dead(job) || is_active(job)) continue;  // work in hand may still finish
-      if (job.record.expires_at <= now) {
-        bury(queue, job, DeathReason::expired, DecidedBy::policy, now);
-      } else if (waits_for_its_time(job) && job.state.due <= now) {
-        job.in_lane = true;
-      }
-    }
-    serve_waiting(queue, now);
-  }
-  for (const WaitingClaim& claim : waiting_) {
-    if (claim.deadline <= now) answers_.emplace(claim.id, ClaimReply{});
-  }
-  std::erase_if(waiting_, [&](const WaitingClaim& claim) { return claim.deadline <= now; });
-}
-
-// In the order in which they ended: each may go on to a claim that waits.
-void Model::expire_leases(Timestamp now) {
-  while (true) {
-    Held first;
-    for (auto& [name, queue] : queues_) {
-      for (auto& [seq, job] : queue.jobs) {
-        if (!is_active(job) || job.state.lease_deadline > now) continue;
-        if (first.job == nullptr || job.state.lease_deadline < first.job->state.lease_deadline) {
-          first = {&queue, &job};
-        }
-      }
-    }
-    if (first.job == nullptr) return;
-    ++first.queue->totals.lease_expired;
-    end_in_failure(*first.queue, *first.job, AttemptOutcome::lease_expired,
-                   {.error = "lease expired"}, now);
-  }
-}
-
-void Model::restart() {
-  waiting_.clear();
-  answers_.clear();
-  events_ = {};
-  disk_low_ = false;
-  for (auto& [name, queue] : queues_) {
-    queue.shared_picks = 0;
-    for (auto& [seq, job] : queue.jobs) job.in_lane = job.state.status == JobStatus::pending;
-  }
-}
-
-// --- Looking.
-
-QueueTotals Model::totals_of(const Queue& queue) {
-  QueueTotals totals = queue.totals;
-  totals.live_bytes = bytes_alive(queue);
-  return totals;
-}
-
-QueueStats Model::stats_of(const QueueName& name, Timestamp now) const {
-  const Queue& queue = queues_.at(name);
-  QueueStats stats{.queue = queue.record, .totals = totals_of(queue)};
-  std::optional<Timestamp> oldest_fresh;  // pushed
-  std::optional<Timestamp> oldest_retry;  // due
-  const auto older = [](std::optional<Timestamp>& oldest, Timestamp time) {
-    oldest = oldest ? std::min(*oldest, time) : time;
-  };
-  for (const auto& [seq, job] : queue.jobs) {
-    ++stats.by_status[static_cast<std::size_t>(shown_status(job))];
-    if (!job.in_lane) continue;
-    if (job.state.lane() == Lane::fresh) {
-      older(oldest_fresh, job.record.pushed_at);
-    } else {
-      older(oldest_retry, job.state.due);
-    }
-  }
-  stats.by_status[static_cast<std::size_t>(JobStatus::completed)] = queue.totals.completed;
-  stats.bytes = bytes_alive(queue);
-  if (oldest_fresh) stats.oldest_pending_age = now - *oldest_fresh;
-  if (oldest_retry) {
-    stats.oldest_pending_age =
-        std::max(stats.oldest_pending_age.value_or(Duration{}), now - *oldest_retry);
-  }
-  stats.waiting_claims = static_cast<std::uint64_t>(
-      std::ranges::count(waiting_, queue.record.number, &WaitingClaim::queue));
-  return stats;
-}
-
-Timestamp Model::next_wake() const {
-  Timestamp next = kNever;
-  for (const WaitingClaim& claim : waiting_) next = std::min(next, claim.deadline);
-  for (const auto& [name, queue] : queues_) {
-    for (const auto& [seq, job] : queue.jobs) {
-      if (is_dead(job)) continue;
-      if (is_active(job)) {
-        next = std::min(next, job.state.lease_deadline);
-        continue;
-      }
-      next = std::min(next, job.record.expires_at);
-      if (waits_for_its_time(job)) next = std::min(next, job.state.due);
-    }
-  }
-  return next;
+  return DroppedJob{{queue->record.number, seq}, was};
 }
 
 }  // namespace reprise::sim

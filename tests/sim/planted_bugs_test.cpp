@@ -26,15 +26,15 @@ TEST_P(PlantedBug, IsFound) {
   RecordProperty("violation", violation);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlantedBug,
-                         testing::Values(Sabotage::forget_erase, Sabotage::forget_state,
-                                         Sabotage::forget_key, Sabotage::forget_server,
-                                         Sabotage::forget_totals, Sabotage::lose_batch,
-                                         Sabotage::ignore_sync, Sabotage::tear_batch,
-                                         Sabotage::settle_early, Sabotage::repeat_secrets),
-                         [](const auto& planted) {
-                           return std::string(sabotage_name(planted.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, PlantedBug,
+    testing::Values(Sabotage::forget_erase, Sabotage::forget_state, Sabotage::forget_key,
+                    Sabotage::forget_server, Sabotage::forget_totals, Sabotage::lose_batch,
+                    Sabotage::ignore_sync, Sabotage::tear_batch, Sabotage::settle_early,
+                    Sabotage::repeat_secrets, Sabotage::keep_failures, Sabotage::leave_letter,
+                    Sabotage::forget_ending, Sabotage::forget_kept, Sabotage::forget_webhook,
+                    Sabotage::forget_step, Sabotage::forget_audit, Sabotage::lose_credit),
+    [](const auto& planted) { return std::string(sabotage_name(planted.param)); });
 
 std::map<std::string, std::uint64_t> happened_on(DiskKind disk, std::uint64_t seeds) {
   std::map<std::string, std::uint64_t> happened;
@@ -54,7 +54,7 @@ TEST(Simulation, MeetsDisksThatFail) {
 }
 
 TEST(Simulation, MeetsWhatItIsMeantToMeet) {
-  auto happened = happened_on(DiskKind::memory, kSeeds);
+  auto happened = happened_on(DiskKind::memory, 4 * kSeeds);
   for (const char* what : {
            "push",
            "duplicate push",
@@ -83,9 +83,28 @@ TEST(Simulation, MeetsWhatItIsMeantToMeet) {
            "dropped while active",
            "dropped while failed",
            "dropped while dead",
+           "dropped while completed",
+           "retry by hand",
+           "retry by hand refused: error wrong_status",
+           "retry by hand refused: error job_not_found",
+           "retry by hand refused: error queue_not_found",
+           "retry by hand refused: error disk_full",
+           "purge",
+           "purge refused: error wrong_status",
+           "put queue refused: error invalid_field",
+           "retry by filter did some",
+           "retry by filter done",
+           "retry by filter failed",
+           "purge by filter did some",
+           "purge by filter done",
+           "operation cancelled",
+           "let go of ended jobs",
+           "ended jobs kept after all",
+           "webhook told",
            "dead: max_attempts",
            "dead: final",
            "dead: lease_expired",
+           "dead: worker_lost",
            "dead: expired",
            "queue deleted",
            "killed",

@@ -25,8 +25,15 @@ enum class Sabotage : std::uint8_t {
   tear_batch,      // half a batch is stored when the server dies
   settle_early,    // the cache gives up changes that storage does not have yet
   repeat_secrets,  // lease tokens are not unique
+  keep_failures,   // a retry by hand leaves a job's failures as they are
+  leave_letter,    // a job that goes to another queue stays in its own as well
+  forget_ending,   // a dead job that is deleted stays in the list of endings
+  forget_kept,     // a completed job is not kept
+  forget_webhook,  // a death is not noted to be told
+  forget_step,     // an operation's progress is not stored
+  forget_audit,    // nor what somebody did
+  lose_credit,     // the retry lane's credit is not carried on
 };
-inline constexpr Sabotage kLastSabotage = Sabotage::repeat_secrets;
 std::string_view sabotage_name(Sabotage sabotage);
 
 class Saboteur {
@@ -41,6 +48,8 @@ class Saboteur {
   ChangeSet torn_half(const ChangeSet& changes) const;
 
  private:
+  static void keep_failures(ChangeSet& changes);
+  static void leave_letter(ChangeSet& changes);
   template <class Kind>
   void forget_one(ChangeSet& changes);
 

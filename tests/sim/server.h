@@ -31,6 +31,7 @@ class Server {
   explicit Server(const Options& options);
 
   Engine& engine() { return core_->engine(); }
+  const storage::Storage& storage() const { return disk_->storage(); }
 
   // Runs once the open batch is durable: a reply leaves.
   void reply_when_synced(std::function<void()> reply) { open_replies_.push_back(std::move(reply)); }

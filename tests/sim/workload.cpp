@@ -12,13 +12,20 @@ constexpr std::array<std::uint32_t, kStepCount> kWeights = {
     60,  // push
     60,  // claim
     4,   // cancel_claim
-    30,  // ack
-    25,  // fail
+    20,  // ack
+    40,  // fail
     12,  // release
     10,  // extend
     8,   // drop
+    16,  // retry
+    5,   // purge
+    6,   // start_operation
+    16,  // step_operation
+    1,   // cancel_operation
+    10,  // sweep
+    6,   // finish_webhooks
     5,   // put_queue
-    4,   // set_retry
+    6,   // edit_queue
     3,   // pause
     8,   // resume
     2,   // delete_queue
@@ -45,8 +52,11 @@ Workload::Workload(Dice& dice)
       max_unsettled_(dice.below(3)),
       sync_percent_(dice.pick<std::uint64_t>({100, 100, 50, 10})),
       tick_percent_(dice.pick<std::uint64_t>({100, 70, 20})),
+      unhurried_(dice.percent(60)),
       with_ttl_(dice.percent(50)),
-      with_quotas_(dice.percent(30)) {
+      with_quotas_(dice.percent(30)),
+      with_dead_letters_(dice.percent(50)),
+      keeps_ended_(dice.percent(50)) {
   for (std::size_t i = 0; i < kStepCount; ++i) {
     weights_[i] = kWeights[i] * dice.pick<std::uint32_t>({0, 1, 1, 1, 3});
   }
@@ -58,6 +68,11 @@ Workload::Workload(Dice& dice)
 }
 
 QueueName Workload::queue_name() {
+  if (with_dead_letters_ && dice_.percent(25)) return {.name = "graves"};
+  return plain_queue_name();
+}
+
+QueueName Workload::plain_queue_name() {
   static const std::array<QueueName, 3> kNames = {QueueName{.name = "a"}, QueueName{.name = "b"},
                                                   QueueName{.ns = "other", .name = "a"}};
   return kNames[dice_.below(queues_)];
@@ -66,19 +81,99 @@ QueueName Workload::queue_name() {
 QueueConfig Workload::queue_config() {
   QueueConfig config{.lease = lease(),
                      .retry = retry_policy(),
+                     .fetch = fetch_policy(),
                      .key_window = dice_.pick<Duration>({1s, 10s, 24h})};
   if (with_ttl_ && dice_.percent(50)) config.ttl = dice_.pick<Duration>({1s, 10s, 60s});
   if (with_quotas_ && dice_.percent(50)) config.max_jobs = 1 + dice_.below(20);
   if (with_quotas_ && dice_.percent(50)) config.max_bytes = 1 + dice_.below(500);
+  if (with_dead_letters_ && dice_.percent(60)) {
+    config.dead_letter_queue = dice_.percent(80) ? "graves" : "b";
+  }
+  if (dice_.percent(20)) config.on_dead_webhook = "http://hooks.example/dead";
+  set_keeping(config);
   return config;
 }
 
+void Workload::set_keeping(QueueConfig& config) {
+  config.keep_dead.reset();
+  config.max_dead.reset();
+  config.keep_completed.reset();
+  if (!keeps_ended_) return;
+  if (dice_.percent(40)) config.keep_dead = dice_.pick<Duration>({1us, 5s, 60s, 2h});
+  if (dice_.percent(40)) config.max_dead = dice_.below(5);
+  if (dice_.percent(60)) config.keep_completed = dice_.pick<Duration>({1us, 5s, 60s, 2h});
+}
+
 RetryPolicy Workload::retry_policy() {
-  return {.attempts = static_cast<std::uint32_t>(dice_.below(5)), .cooldown = short_wait()};
+  RetryPolicy policy{.attempts = static_cast<std::uint32_t>(dice_.below(6)), .wait = short_wait()};
+  if (dice_.percent(15)) policy.attempts.reset();
+  if (dice_.percent(30)) {
+    policy.told_as_retries = policy.attempts && *policy.attempts > 0;
+    policy.wait = Backoff{.base = dice_.pick<Duration>({1us, 100ms, 1s, 3s}),
+                          .factor = dice_.pick({1.0, 1.5, 4.0}),
+                          .max = dice_.pick<Duration>({3s, 10s, 1h}),
+                          .jitter = dice_.pick({0.0, 0.1, 1.0})};
+  }
+  return policy;
+}
+
+FetchPolicy Workload::fetch_policy() {
+  FetchPolicy policy;
+  if (dice_.percent(60)) {
+    policy.retry_share_ppm =
+        dice_.pick<std::uint32_t>({0, 1, 100'000, 370'000, 500'000, 1'000'000});
+  }
+  if (dice_.percent(30)) policy.retry_in_flight = 1 + dice_.below(3);
+  return policy;
+}
+
+ConfigEdit Workload::config_edit() {
+  const QueueConfig other = queue_config();
+  switch (dice_.below(5)) {
+    case 0:
+      return [other](QueueConfig& config) {
+        config.fetch = other.fetch;
+        return ok();
+      };
+    case 1:
+      return [other](QueueConfig& config) {
+        config.dead_letter_queue = other.dead_letter_queue;
+        return ok();
+      };
+    case 2:
+      return [other](QueueConfig& config) {
+        config.keep_dead = other.keep_dead;
+        config.max_dead = other.max_dead;
+        config.keep_completed = other.keep_completed;
+        return ok();
+      };
+    default:
+      return [other](QueueConfig& config) {
+        config.retry = other.retry;
+        return ok();
+      };
+  }
+}
+
+StartOperationCommand Workload::operation() {
+  StartOperationCommand command{.kind = dice_.pick({OperationKind::retry, OperationKind::purge}),
+                                .queue = queue_name(),
+                                .asked_by = dice_.percent(50) ? "ops" : ""};
+  if (dice_.percent(40)) command.filter.status = JobStatus::dead;
+  if (command.kind == OperationKind::retry && dice_.percent(20)) {
+    command.filter.status = JobStatus::failed;
+  }
+  if (dice_.percent(20)) command.filter.error = "e" + std::to_string(dice_.below(4));
+  if (dice_.percent(10)) command.filter.reason = DeathReason::max_attempts;
+  if (dice_.percent(10)) command.filter.older_than = 1s;
+  if (dice_.percent(40)) command.limit = dice_.below(5);
+  if (dice_.percent(20)) command.rate = Rate{100, 1s};
+  return command;
 }
 
 PushCommand Workload::push() {
-  PushCommand command{.queue = queue_name(), .create = dice_.percent(30)};
+  PushCommand command{.queue = dice_.percent(90) ? plain_queue_name() : queue_name(),
+                      .create = dice_.percent(30)};
   for (std::uint64_t count = dice_.percent(70) ? 1 : dice_.below(8); count > 0; --count) {
     command.jobs.push_back(new_job());
     if (dice_.percent(3)) command.jobs.push_back(Error{Errc::payload_too_large, "too large"});
@@ -113,7 +208,9 @@ FailItem Workload::fail() {
   FailItem item;
   if (dice_.percent(70)) item.error = "e" + std::to_string(dice_.below(4));
   if (dice_.percent(25)) item.delay = short_wait();
-  item.final = dice_.percent(8);
+  if (dice_.percent(30)) item.error_type = dice_.percent(50) ? "Timeout" : "Refused";
+  if (dice_.percent(10)) item.outcome = AttemptOutcome::worker_lost;
+  item.final = dice_.percent(15);
   return item;
 }
 
@@ -136,7 +233,8 @@ Duration Workload::short_wait() {
 Duration Workload::lease() { return dice_.pick<Duration>({100ms, 1s, 10s, 60s}); }
 
 Duration Workload::time_step() {
-  if (dice_.percent(5)) return dice_.pick<Duration>({1h, 25h});
+  if (dice_.percent(unhurried_ ? 1 : 5)) return dice_.pick<Duration>({1h, 25h});
+  if (unhurried_) return dice_.pick<Duration>({0s, 1us, 1us, 50ms, 100ms, 1s});
   return dice_.pick<Duration>({0s, 1us, 50ms, 100ms, 1s, 1s, 5s, 10s, 30s});
 }
 

@@ -21,8 +21,15 @@ enum class Step : std::uint8_t {
   release,
   extend,
   drop,
+  retry,
+  purge,
+  start_operation,
+  step_operation,
+  cancel_operation,
+  sweep,
+  finish_webhooks,
   put_queue,
-  set_retry,
+  edit_queue,
   pause,
   resume,
   delete_queue,
@@ -38,7 +45,7 @@ enum class Step : std::uint8_t {
   cut_power,
   fail_sync,
 };
-inline constexpr std::size_t kStepCount = 24;
+inline constexpr std::size_t kStepCount = 31;
 
 class Workload {
  public:
@@ -49,6 +56,10 @@ class Workload {
   QueueName queue_name();
   QueueConfig queue_config();
   RetryPolicy retry_policy();
+  FetchPolicy fetch_policy();
+  // A change of one thing or another.
+  ConfigEdit config_edit();
+  StartOperationCommand operation();
   PushCommand push();
   ClaimCommand claim();
   FailItem fail();
@@ -57,6 +68,7 @@ class Workload {
   Duration short_wait();  // delays and cooldowns; zero too
   Duration lease();
   Duration time_step();
+  bool starts_configured() { return dice_.percent(70); }
   bool ticks_after_time_step() { return dice_.percent(tick_percent_); }
 
   std::uint64_t cache_bytes() const { return cache_bytes_; }
@@ -65,7 +77,9 @@ class Workload {
   bool commits_synced() { return dice_.percent(sync_percent_); }
 
  private:
+  QueueName plain_queue_name();
   NewJob new_job();
+  void set_keeping(QueueConfig& config);
 
   Dice& dice_;
   std::array<std::uint32_t, kStepCount> weights_{};
@@ -75,8 +89,11 @@ class Workload {
   std::uint64_t max_unsettled_;
   std::uint64_t sync_percent_;
   std::uint64_t tick_percent_;
+  bool unhurried_;  // little time passes between steps: leases and waits are met while they last
   bool with_ttl_;
   bool with_quotas_;
+  bool with_dead_letters_;
+  bool keeps_ended_;
   std::uint64_t jobs_made_ = 0;
 };
 

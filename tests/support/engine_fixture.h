@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
 #include <map>
@@ -29,8 +30,11 @@ inline void PrintTo(const QueueTotals& totals, std::ostream* out) {
        << totals.claimed << " completed " << totals.completed << " failed " << totals.failed
        << " released " << totals.released << " lease_expired " << totals.lease_expired
        << " expired " << totals.expired << " died " << totals.died << " dropped " << totals.dropped
-       << " corrupt " << totals.corrupt << " dead_now " << totals.dead_now << " live_bytes "
-       << totals.live_bytes;
+       << " corrupt " << totals.corrupt << " moved_in " << totals.moved_in << " moved_out "
+       << totals.moved_out << " claimed_retry " << totals.claimed_retry << " retried "
+       << totals.retried << " purged " << totals.purged << " dead_expired " << totals.dead_expired
+       << " dead_evicted " << totals.dead_evicted << " dead_now " << totals.dead_now
+       << " completed_now " << totals.completed_now << " live_bytes " << totals.live_bytes;
 }
 inline void PrintTo(JobStatus status, std::ostream* out) { *out << status_name(status); }
 inline void PrintTo(DeathReason reason, std::ostream* out) { *out << death_reason_name(reason); }
@@ -83,11 +87,13 @@ class EngineFixture : public testing::Test {
   }
 
   // --- The engine and its queue.
+  // From now on all words below are about the queue of this name.
+  void look_at(std::string name) { queue_.name = std::move(name); }
   void configure(const QueueConfig& config) {
     ASSERT_TRUE(engine_->put_queue({.queue = queue_, .config = config}, now()));
   }
   void set_retry(std::uint32_t attempts, Duration cooldown) {
-    configure({.retry = {.attempts = attempts, .cooldown = cooldown}});
+    configure({.retry = {.attempts = attempts, .wait = cooldown}});
   }
   void pause() { EXPECT_TRUE(engine_->pause_queue(queue_, true, now())); }
   void resume() { EXPECT_TRUE(engine_->pause_queue(queue_, false, now())); }
@@ -113,6 +119,7 @@ class EngineFixture : public testing::Test {
                             .state = state == ledger_.states.end() ? nullptr : &*state->second});
     }
     for (const auto& [lane, seqs] : fresh) engine_->restore_fresh(lane.first, lane.second, seqs);
+    for (const auto& [id, operation] : ledger_.operations) engine_->restore_operation(operation);
   }
 
   // --- Push.
@@ -131,6 +138,12 @@ class EngineFixture : public testing::Test {
     if (!pushed) return 0;
     EXPECT_FALSE(pushed->duplicate);
     return pushed->seq;
+  }
+  // A job that has died of its first failure, whatever the policy. Nothing else may wait.
+  Seq push_dead(std::string payload, NewJob job = {}) {
+    const Seq seq = push(std::move(payload), std::move(job));
+    EXPECT_EQ(fail(claim_one(), {.error = "boom", .final = true})->job.seq, seq);
+    return seq;
   }
   void push_many(const Names& payloads) {
     for (const std::string& payload : payloads) push(payload);
@@ -199,7 +212,22 @@ class EngineFixture : public testing::Test {
     const ExtendItem item{job.token, lease};
     return engine_->extend({&item, 1}, now()).at(0);
   }
-  Result<DroppedJob> drop(Seq seq) { return engine_->drop(queue_, seq, now()); }
+  Result<DroppedJob> drop(Seq seq) { return engine_->drop(queue_, seq, "", now()); }
+  SelectionCommand selection(std::vector<Seq> seqs) const {
+    SelectionCommand command{.queue = queue_, .asked_by = "ops"};
+    for (const Seq seq : seqs) command.jobs.push_back({encode_job_id(seq), seq});
+    return command;
+  }
+  SelectionReply retry(std::vector<Seq> seqs) {
+    const auto reply = engine_->retry(selection(std::move(seqs)), now());
+    EXPECT_TRUE(reply) << reply.error().detail;
+    return reply ? *reply : SelectionReply{};
+  }
+  SelectionReply purge(std::vector<Seq> seqs) {
+    const auto reply = engine_->purge(selection(std::move(seqs)), now());
+    EXPECT_TRUE(reply) << reply.error().detail;
+    return reply ? *reply : SelectionReply{};
+  }
 
   // --- Looking.
   QueueStats stats() {
@@ -233,7 +261,10 @@ class EngineFixture : public testing::Test {
     engine_->seal(now());
     EXPECT_EQ(ledger_.jobs, before.jobs);
     EXPECT_TRUE(ledger_.states == before.states);
-    EXPECT_EQ(ledger_.dead_jobs.size(), before.dead_jobs.size());
+    EXPECT_TRUE(same_jobs(ledger_.dead_jobs, before.dead_jobs));
+    EXPECT_TRUE(same_jobs(ledger_.completed_jobs, before.completed_jobs));
+    EXPECT_EQ(ledger_.webhooks.size(), before.webhooks.size());
+    EXPECT_TRUE(ledger_.queues == before.queues);
     EXPECT_TRUE(ledger_.keys == before.keys);
     EXPECT_EQ(ledger_.totals, before.totals);
     EXPECT_EQ(counts(), counts_before);
@@ -241,11 +272,19 @@ class EngineFixture : public testing::Test {
     EXPECT_TRUE(engine_->take_events().empty());
   }
 
+  static bool same_jobs(const std::map<JobKey, EndedJob>& a, const std::map<JobKey, EndedJob>& b) {
+    return std::ranges::equal(a, b, [](const auto& one, const auto& other) {
+      return one.first == other.first && one.second.record == other.second.record &&
+             one.second.state == other.second.state;
+    });
+  }
+
   void expect_books_to_match_ledger() {
     ticks_until_idle();
     engine_->seal(now());
     for (const QueueStats& seen : engine_->list_queues("", now())) {
       Counts stored;
+      LaneStats lanes;
       std::uint64_t bytes = 0;
       for (const auto& [key, record] : ledger_.jobs) {
         if (key.queue != seen.queue.number) continue;
@@ -257,10 +296,27 @@ class EngineFixture : public testing::Test {
         if (status == JobStatus::pending) ++stored.pending;
         if (status == JobStatus::active) ++stored.active;
         if (status == JobStatus::failed) ++stored.failed;
+        const std::uint32_t failures = state == ledger_.states.end() ? 0 : state->second->failures;
+        if (status == JobStatus::pending) ++(failures > 0 ? lanes.retry : lanes.fresh);
+        if (failures == 0) continue;
+        if (status == JobStatus::active) {
+          ++lanes.retry_in_flight;
+        } else {
+          ++lanes.retries_by_failures[failure_bucket(failures)];
+        }
       }
       for (const auto& [key, dead] : ledger_.dead_jobs) {
         if (key.queue == seen.queue.number) ++stored.dead;
       }
+      std::uint64_t completed_now = 0;
+      for (const auto& [key, completed] : ledger_.completed_jobs) {
+        if (key.queue == seen.queue.number) ++completed_now;
+      }
+      EXPECT_EQ(seen.totals.completed_now, completed_now) << seen.queue.name.name;
+      EXPECT_EQ(seen.lanes.fresh, lanes.fresh) << seen.queue.name.name;
+      EXPECT_EQ(seen.lanes.retry, lanes.retry) << seen.queue.name.name;
+      EXPECT_EQ(seen.lanes.retry_in_flight, lanes.retry_in_flight) << seen.queue.name.name;
+      EXPECT_EQ(seen.lanes.retries_by_failures, lanes.retries_by_failures) << seen.queue.name.name;
       stored.completed = seen.totals.completed;
       EXPECT_EQ(Counts::of(seen.by_status), stored) << seen.queue.name.name;
       EXPECT_EQ(seen.bytes, bytes) << seen.queue.name.name;
@@ -270,7 +326,7 @@ class EngineFixture : public testing::Test {
 
   void make_engine() { engine_ = std::make_unique<Engine>(ledger_, random_, limits_); }
 
-  const QueueName queue_{.name = "orders"};
+  QueueName queue_{.name = "orders"};
   FakeClock clock_;
   MapLedger ledger_;
   SeededRandom random_{1};

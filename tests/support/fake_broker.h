@@ -64,6 +64,11 @@ class FakeBroker final : public Broker {
   Result<JobView> view = Error{Errc::job_not_found, "no such job"};
   Result<BrowsePage> page = BrowsePage{};
   Result<BackupReply> backup_reply = BackupReply{};
+  Result<SelectionReply> selection = SelectionReply{};
+  Result<Operation> operation = Operation{};
+  Result<SelectionPreview> preview_reply = SelectionPreview{};
+  Result<ErrorGroups> groups = ErrorGroups{};
+  Result<AuditPage> audit_page = AuditPage{};
   Result<QueueStats> stats = stats_of({"default", "orders"});
   std::vector<QueueStats> queues;
   bool created = true;
@@ -88,6 +93,15 @@ class FakeBroker final : public Broker {
     std::vector<std::string> ids;  // of show_job and drop_job
     std::vector<BrowseQuery> browses;
     std::vector<BackupCommand> backups;
+    std::vector<std::string> asked_by;  // of drop_job, delete_queue and cancel_operation
+    std::vector<SelectionRequest> retries;
+    std::vector<SelectionRequest> purges;
+    std::vector<StartOperationCommand> operations;
+    std::vector<Duration> waits;  // of start_operation
+    std::vector<StartOperationCommand> previews;
+    std::vector<OperationId> operation_ids;  // of show_operation and cancel_operation
+    std::vector<ErrorGroupsQuery> groupings;
+    std::vector<AuditQuery> audits;
   };
 
   // Waits until `condition`, a function of Asked, holds. False after ten seconds.
@@ -191,8 +205,9 @@ class FakeBroker final : public Broker {
     note(asked_.pauses, paused);
     answer_stats(std::move(name), std::move(done));
   }
-  void delete_queue(QueueName name, Done<QueueStats> done) override {
+  void delete_queue(QueueName name, std::string asked_by, Done<QueueStats> done) override {
     const std::lock_guard lock(mutex_);
+    note(asked_.asked_by, std::move(asked_by));
     answer_stats(std::move(name), std::move(done));
   }
   void queue_stats(QueueName name, Done<QueueStats> done) override {
@@ -204,8 +219,9 @@ class FakeBroker final : public Broker {
     note(asked_.listed, std::move(ns));
     finish(std::move(done), Result<std::vector<QueueStats>>(queues));
   }
-  void drop_job(QueueName, std::string id, Done<DroppedJob> done) override {
+  void drop_job(QueueName, std::string id, std::string asked_by, Done<DroppedJob> done) override {
     const std::lock_guard lock(mutex_);
+    note(asked_.asked_by, std::move(asked_by));
     note(asked_.ids, std::move(id));
     if (view) {
       finish(std::move(done), Result<DroppedJob>(DroppedJob{{1, view->seq}, view->status}));
@@ -224,6 +240,57 @@ class FakeBroker final : public Broker {
     finish(std::move(done), page);
   }
 
+  void retry(SelectionRequest request, Done<SelectionReply> done) override {
+    answer(asked_.retries, std::move(request), std::move(done), selection);
+  }
+  void purge(SelectionRequest request, Done<SelectionReply> done) override {
+    answer(asked_.purges, std::move(request), std::move(done), selection);
+  }
+  void start_operation(StartOperationCommand command, Duration wait,
+                       Done<Operation> done) override {
+    {
+      const std::lock_guard lock(mutex_);
+      note(asked_.waits, wait);
+    }
+    answer(asked_.operations, std::move(command), std::move(done), operation);
+  }
+  void preview(StartOperationCommand command, Done<SelectionPreview> done) override {
+    answer(asked_.previews, std::move(command), std::move(done), preview_reply);
+  }
+  void list_operations(Done<std::vector<Operation>> done) override {
+    const std::lock_guard lock(mutex_);
+    std::vector<Operation> list;
+    if (operation && operation->id != 0) list.push_back(*operation);
+    finish(std::move(done), Result<std::vector<Operation>>(std::move(list)));
+  }
+  void show_operation(OperationId id, Done<Operation> done) override {
+    answer(asked_.operation_ids, id, std::move(done), operation);
+  }
+  void cancel_operation(OperationId id, std::string asked_by, Done<Operation> done) override {
+    {
+      const std::lock_guard lock(mutex_);
+      note(asked_.asked_by, std::move(asked_by));
+    }
+    answer(asked_.operation_ids, id, std::move(done), operation);
+  }
+  void error_groups(ErrorGroupsQuery query, Done<ErrorGroups> done) override {
+    answer(asked_.groupings, std::move(query), std::move(done), groups);
+  }
+  void audit(AuditQuery query, Done<AuditPage> done) override {
+    answer(asked_.audits, std::move(query), std::move(done), audit_page);
+  }
+  void pending_webhooks(std::optional<WebhookKey> /*after*/, std::uint32_t /*limit*/,
+                        Done<std::vector<PendingWebhook>> done) override {
+    const std::lock_guard lock(mutex_);
+    finish(std::move(done), Result<std::vector<PendingWebhook>>(std::vector<PendingWebhook>{}));
+  }
+  void finish_webhooks(std::vector<WebhookKey> keys, Done<std::uint64_t> done) override {
+    const std::lock_guard lock(mutex_);
+    finish(std::move(done), Result<std::uint64_t>(keys.size()));
+  }
+
+  void on_webhooks(std::function<void()> /*told*/) override {}
+
   void backup(BackupCommand command, Done<BackupReply> done) override {
     const std::lock_guard lock(mutex_);
     note(asked_.backups, std::move(command));
@@ -238,6 +305,7 @@ class FakeBroker final : public Broker {
     return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
   }
 
+  void stop_waiting() override {}
   void stop() override {
     {
       const std::lock_guard lock(mutex_);
@@ -263,6 +331,13 @@ class FakeBroker final : public Broker {
       done(std::move(result));
     });
     changed_.notify_all();
+  }
+
+  template <class Item, class T>
+  void answer(std::vector<Item>& asked, Item item, Done<T> done, const Result<T>& reply) {
+    const std::lock_guard lock(mutex_);
+    note(asked, std::move(item));
+    finish(std::move(done), reply);
   }
 
   void answer_stats(QueueName name, Done<QueueStats> done) {

@@ -19,7 +19,11 @@ struct MapLedger final : Ledger {
 
   std::map<JobKey, RecordPtr> jobs;
   std::map<JobKey, StatePtr> states;
-  std::map<JobKey, DeadJob> dead_jobs;
+  std::map<JobKey, EndedJob> dead_jobs;
+  std::map<JobKey, EndedJob> completed_jobs;
+  std::map<OperationId, Operation> operations;
+  std::map<std::uint64_t, AuditRecord> audit;
+  std::map<WebhookKey, EndedJob> webhooks;
   std::map<KeyName, KeyEntry> keys;
   std::map<QueueNumber, QueueRecord> queues;
   std::map<QueueNumber, QueueTotals> totals;
@@ -39,10 +43,11 @@ struct MapLedger final : Ledger {
     if (corrupt_states.contains(job)) return Error{Errc::corrupt, "state fails its checksum"};
     return find(states, job);
   }
-  Result<DeadJob> dead(JobKey job) override {
+  Result<EndedJob> dead(JobKey job) override {
     if (corrupt_dead.contains(job)) return Error{Errc::corrupt, "dead job fails its checksum"};
     return find(dead_jobs, job);
   }
+  Result<EndedJob> completed(JobKey job) override { return find(completed_jobs, job); }
   Result<std::optional<KeyEntry>> key(QueueNumber queue, std::string_view key) override {
     const KeyName name{queue, std::string(key)};
     if (corrupt_keys.contains(name)) return Error{Errc::corrupt, "key fails its checksum"};
@@ -70,14 +75,20 @@ struct MapLedger final : Ledger {
     corrupt_records.erase(job);
     corrupt_states.erase(job);
   }
-  void bury(JobKey job, DeadJob dead) override {
+  void bury(JobKey job, EndedJob dead) override {
     erase_job(job);
     dead_jobs[job] = std::move(dead);
   }
-  void erase_dead(JobKey job) override {
+  void complete(JobKey job, EndedJob completed) override {
+    erase_job(job);
+    completed_jobs[job] = std::move(completed);
+  }
+  void erase_dead(JobKey job, Timestamp /*ended_at*/) override {
     dead_jobs.erase(job);
     corrupt_dead.erase(job);
   }
+  void erase_completed(JobKey job, Timestamp /*ended_at*/) override { completed_jobs.erase(job); }
+  void erase_ending(JobKey /*job*/, JobStatus /*status*/, Timestamp /*ended_at*/) override {}
   void put_key(QueueNumber queue, std::string_view key, KeyEntry entry) override {
     keys[{queue, std::string(key)}] = entry;
     corrupt_keys.erase({queue, std::string(key)});
@@ -92,6 +103,7 @@ struct MapLedger final : Ledger {
     std::erase_if(jobs, of_queue);
     std::erase_if(states, of_queue);
     std::erase_if(dead_jobs, of_queue);
+    std::erase_if(completed_jobs, of_queue);
     std::erase_if(keys, [&](const auto& entry) { return entry.first.first == queue.number; });
     queues.erase(queue.number);
     totals.erase(queue.number);
@@ -99,6 +111,14 @@ struct MapLedger final : Ledger {
   void put_totals(QueueNumber queue, const QueueTotals& of_queue) override {
     totals[queue] = of_queue;
   }
+  void put_operation(const Operation& operation) override { operations[operation.id] = operation; }
+  void erase_operation(OperationId id) override { operations.erase(id); }
+  void put_audit(const AuditRecord& record) override { audit[record.number] = record; }
+  void erase_audit(std::uint64_t number) override { audit.erase(number); }
+  void put_webhook(const WebhookKey& key, EndedJob dead) override {
+    webhooks[key] = std::move(dead);
+  }
+  void erase_webhook(const WebhookKey& key) override { webhooks.erase(key); }
   void put_server(const ServerState& state) override { server = state; }
 
  private:

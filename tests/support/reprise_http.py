@@ -103,6 +103,21 @@ class Client:
     def extend(self, job, status=200, **fields):
         return self.one_lease("extend", job, status, **fields)
 
+    # Operations and audit.
+
+    def operation(self, number):
+        return self.get(f"/v1/operations/{number}")
+
+    def operations(self, **params):
+        return self.get("/v1/operations?" + urlencode(params))["operations"]
+
+    def cancel(self, number):
+        return self.call("DELETE", f"/v1/operations/{number}")
+
+    def audit(self, **params):
+        """One page of the records."""
+        return self.get("/v1/audit?" + urlencode(params))["records"]
+
 
 class Queue:
     """One queue as a test uses it."""
@@ -210,9 +225,25 @@ class Queue:
     def drop(self, job_id, status=200):
         return self.client.call("DELETE", self.path(f"/jobs/{job_id}"), status=status)
 
+    def retry(self, *ids, status=200, **fields):
+        """The reply to a retry of these ids, or of a filter."""
+        return self._selected("/retry", ids, fields, status)
+
+    def purge(self, *ids, status=200, **fields):
+        """The reply to a purge of these ids, or of a filter."""
+        return self._selected("/purge", ids, fields, status)
+
+    def _selected(self, verb, ids, fields, status):
+        body = fields if "filter" in fields else {"ids": list(ids), **fields}
+        return self.client.call("POST", self.path(verb), body, status)
+
+    def errors(self, **params):
+        return self.client.get(self.path("/errors", **params))
+
     def snapshot(self):
         """All that a refused request must leave alone."""
         shown = self.show()
         for moving in ("oldest_pending_age", "rates"):
             del shown["stats"][moving]
+        del shown["stats"]["lanes"]["retry_credit"]  # in memory only
         return shown, self.all_jobs(limit=1000)

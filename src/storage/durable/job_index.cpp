@@ -95,7 +95,7 @@ void write_entry(std::string& out, const JobChunk::Entry& entry) {
   if ((flags & kIsDamaged) != 0) writer.bytes(entry.damage);
   if ((flags & kHasState) == 0) return;
   writer.fixed(static_cast<std::uint8_t>(entry.state->status));
-  writer.fixed(static_cast<std::uint8_t>(entry.state->failures != 0));
+  writer.fixed(static_cast<std::uint8_t>(std::min(entry.state->failures, kFailuresKnown)));
   write_time(writer, entry.state->due);
   if (entry.state->status != JobStatus::active) return;
   writer.fixed(entry.state->lease_nonce);

@@ -16,7 +16,8 @@ std::uint64_t charge(std::size_t key_bytes, const ValuePlace& place) {
 }
 
 bool is_by_job(Keyspace keyspace) {
-  return keyspace == Keyspace::jobs || keyspace == Keyspace::states || keyspace == Keyspace::dead;
+  return keyspace == Keyspace::jobs || keyspace == Keyspace::states || keyspace == Keyspace::dead ||
+         keyspace == Keyspace::completed;
 }
 
 }  // namespace
@@ -103,6 +104,10 @@ const Overlay::ErasedRange* Overlay::hidden_by(Keyspace keyspace, std::string_vi
 }
 
 bool Overlay::is_new_key(Keyspace keyspace, std::string_view key) const {
+  if (keyspace == Keyspace::endings) {
+    const auto ending = parse_ending_key(key);
+    return ending && ending->seq > seq_floor_;
+  }
   if (!is_by_job(keyspace)) return false;
   const auto job = parse_job_key(key);
   return job && job->seq > seq_floor_;

@@ -30,6 +30,7 @@ struct Queue {
   std::optional<QueueTotals> totals;
   SalvagedQueue counts;
   std::uint64_t live_bytes = 0;
+  std::uint64_t completed_kept = 0;
   Timestamp oldest = kNever;  // of its jobs
 };
 
@@ -96,6 +97,7 @@ class SalvageCopy {
     queues_are_whole_ = damage_.places() == places;
     read_index();
     REPRISE_TRY(copy_jobs());
+    REPRISE_TRY(copy_completed());
     REPRISE_TRY(copy_keys());
     REPRISE_TRY(write_queues());
     REPRISE_TRY(write_server());
@@ -134,9 +136,19 @@ class SalvageCopy {
       } else if (const auto number = parse_totals_key(at->key())) {
         const auto totals = decode_totals(at->value());
         if (totals) totals_.emplace(*number, *totals);
+      } else if (is_whole_note(at->key(), at->value())) {
+        put(Keyspace::meta, at->key(), at->value());
+        REPRISE_TRY(commit_if_full());
       }
     }
     return at->status();
+  }
+
+  // Operations, audit records and deaths still to be told.
+  static bool is_whole_note(std::string_view key, std::string_view value) {
+    if (key.starts_with(kOperationPrefix)) return decode_operation(value).has_value();
+    if (key.starts_with(kAuditPrefix)) return decode_audit(value).has_value();
+    return key.starts_with(kWebhookPrefix) && decode_ended(value).has_value();
   }
 
   // Once through it, to know whether it can be trusted.
@@ -210,7 +222,7 @@ class SalvageCopy {
     if (was_erased(key, *job, found)) return ok();
     highest_seq_ = std::max(highest_seq_, job->seq);
     Queue& queue = queue_of(job->queue);
-    if (found.dead) return copy_dead(key, *found.dead, queue);
+    if (found.dead && !came_back(found)) return copy_dead(key, *found.dead, queue);
     const auto record = decode_job(found.record.value_or(std::string_view()));
     if (!record) {
       ++queue.counts.live_lost;
@@ -245,9 +257,16 @@ class SalvageCopy {
     return is_queue_gone || (!found.dead && index_is_whole_ && !found.expected);
   }
 
-  // A death is later than what else there may be of the job.
+  // A death is later than what else there may be of the job, unless it was retried since.
+  static bool came_back(const Found& found) {
+    const auto dead = decode_ended(*found.dead);
+    const auto state = decode_state(found.state.value_or(std::string_view()));
+    return found.record && decode_job(*found.record) && state && dead &&
+           state->generation > dead->state->generation;
+  }
+
   Status copy_dead(const std::string& key, std::string_view bytes, Queue& queue) {
-    const auto dead = decode_dead(bytes);
+    const auto dead = decode_ended(bytes);
     if (!dead) {
       ++queue.counts.dead_lost;
       damage_.noted(describe_job(key) + ": " + dead.error().detail);
@@ -255,8 +274,32 @@ class SalvageCopy {
     }
     note_time(queue, dead->record->pushed_at);
     put(Keyspace::dead, key, bytes);
+    put_ending(*parse_job_key(key), EndKind::dead, *dead);
     ++queue.counts.dead_kept;
     return commit_if_full();
+  }
+
+  // The index by time is not copied but made anew, so that it fits what was kept.
+  void put_ending(JobKey job, EndKind kind, const EndedJob& ended) {
+    put(Keyspace::endings,
+        ending_key({.queue = job.queue, .kind = kind, .at = ended.state->ended_at, .seq = job.seq}),
+        encode_ending(ending_of(ended)));
+  }
+
+  // They are finished, and kept for show: what cannot be read of them is no loss to report.
+  Status copy_completed() {
+    const auto at = cursor(Keyspace::completed);
+    for (; at->valid(); at->next()) {
+      const auto job = parse_job_key(at->key());
+      const auto ended = decode_ended(at->value());
+      if (!job || !ended || !is_kept(job->queue)) continue;
+      highest_seq_ = std::max(highest_seq_, job->seq);
+      put(Keyspace::completed, at->key(), at->value());
+      put_ending(*job, EndKind::completed, *ended);
+      ++queue_of(job->queue).completed_kept;
+      REPRISE_TRY(commit_if_full());
+    }
+    return at->status();
   }
 
   static bool is_live_state(std::string_view bytes) {
@@ -305,6 +348,7 @@ class SalvageCopy {
           QueueTotals{.pushed = counts.live_kept + counts.dead_kept, .died = counts.dead_kept});
       totals.dead_now = counts.dead_kept;
       totals.live_bytes = queue.live_bytes;
+      totals.completed_now = queue.completed_kept;
       put(Keyspace::meta, totals_key(number), encode_totals(totals));
       REPRISE_TRY(commit_if_full());
     }
@@ -322,9 +366,11 @@ class SalvageCopy {
     };
     counts.dead_lost = std::max(counts.dead_lost, missing(totals.dead_now, counts.dead_kept));
     if (index_is_whole_ && from_.journal.batches_lost == 0) return;
-    const std::uint64_t gone = totals.completed + totals.dropped + totals.dead_now;
-    counts.live_lost =
-        std::max(counts.live_lost, missing(missing(totals.pushed, gone), counts.live_kept));
+    const std::uint64_t came = totals.pushed + totals.moved_in;
+    const std::uint64_t gone = totals.completed + totals.dropped + totals.dead_now +
+                               totals.moved_out + totals.purged + totals.dead_expired +
+                               totals.dead_evicted;
+    counts.live_lost = std::max(counts.live_lost, missing(missing(came, gone), counts.live_kept));
   }
 
   void recover(QueueNumber number, Queue& queue) {

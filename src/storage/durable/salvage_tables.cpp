@@ -33,7 +33,9 @@ constexpr int kTypeSingleDeletion = 7;
 
 std::uint64_t progress_of(const QueueTotals& totals) {
   return totals.pushed + totals.duplicates + totals.claimed + totals.completed + totals.failed +
-         totals.released + totals.lease_expired + totals.expired + totals.died + totals.dropped;
+         totals.released + totals.lease_expired + totals.expired + totals.died + totals.dropped +
+         totals.moved_in + totals.moved_out + totals.retried + totals.purged + totals.dead_expired +
+         totals.dead_evicted;
 }
 
 // Whether `candidate` says more than `known` does. What cannot be read says nothing.
@@ -59,6 +61,23 @@ bool is_later_meta(std::string_view key, std::string_view candidate, std::string
         },
         candidate, known);
   }
+  if (key.starts_with(kOperationPrefix)) {
+    return says_more(
+        decode_operation,
+        [](const Operation& a, const Operation& b) {
+          return std::pair(a.state, a.done) > std::pair(b.state, b.done);
+        },
+        candidate, known);
+  }
+  if (key.starts_with(kAuditPrefix)) {
+    return says_more(
+        decode_audit, [](const auto& a, const auto& b) { return a.done > b.done; }, candidate,
+        known);
+  }
+  if (key.starts_with(kWebhookPrefix)) {
+    return says_more(
+        decode_ended, [](const auto&, const auto&) { return false; }, candidate, known);
+  }
   return says_more(
       decode_totals, [](const auto& a, const auto& b) { return progress_of(a) > progress_of(b); },
       candidate, known);
@@ -77,8 +96,8 @@ bool is_later(Keyspace keyspace, std::string_view key, std::string_view candidat
       return says_more(
           decode_state,
           [](const JobState& a, const JobState& b) {
-            return std::tuple(a.attempts, a.failures, a.lease_deadline, a.due) >
-                   std::tuple(b.attempts, b.failures, b.lease_deadline, b.due);
+            return std::tuple(a.generation, a.attempts, a.failures, a.lease_deadline, a.due) >
+                   std::tuple(b.generation, b.attempts, b.failures, b.lease_deadline, b.due);
           },
           candidate, known);
     case Keyspace::keys:
@@ -89,8 +108,16 @@ bool is_later(Keyspace keyspace, std::string_view key, std::string_view candidat
       return says_more(
           decode_job, [](const auto&, const auto&) { return false; }, candidate, known);
     case Keyspace::dead:
+    case Keyspace::completed:
       return says_more(
-          decode_dead, [](const auto&, const auto&) { return false; }, candidate, known);
+          decode_ended,
+          [](const EndedJob& a, const EndedJob& b) {
+            return a.state->ended_at > b.state->ended_at;
+          },
+          candidate, known);
+    case Keyspace::endings:
+      return says_more(
+          decode_ending, [](const auto&, const auto&) { return false; }, candidate, known);
   }
   return false;
 }
@@ -214,7 +241,9 @@ class TableSalvage {
 
   // Keys are forgotten when they are over, and may come again; queues have numbers.
   void erase(Keyspace keyspace, const std::string& key) {
-    if (keyspace == Keyspace::jobs || keyspace == Keyspace::states || keyspace == Keyspace::dead) {
+    // Endings are made anew from what ended.
+    if (keyspace == Keyspace::jobs || keyspace == Keyspace::states || keyspace == Keyspace::dead ||
+        keyspace == Keyspace::completed) {
       batch_.Delete(into_.family(keyspace), key);
     } else if (const auto queue = parse_totals_key(key); keyspace == Keyspace::meta && queue) {
       deleted_queues_.push_back(*queue);
@@ -225,8 +254,7 @@ class TableSalvage {
   Status drop_deleted_queues() {
     for (const QueueNumber queue : deleted_queues_) {
       batch_.Delete(into_.family(Keyspace::meta), totals_key(queue));
-      for (const Keyspace keyspace :
-           {Keyspace::jobs, Keyspace::states, Keyspace::dead, Keyspace::keys}) {
+      for (const Keyspace keyspace : kQueueKeyspaces) {
         batch_.DeleteRange(into_.family(keyspace), queue_begin(queue), queue_end(queue));
       }
     }

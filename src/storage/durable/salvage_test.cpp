@@ -185,17 +185,31 @@ class SalvageTest : public ::testing::Test {
     }
     if (seq % 3 == 0) {
       ++totals.completed;
+      if (seq % 15 == 0) {
+        put_ended(batch, Keyspace::completed, job, JobStatus::completed);
+        ++totals.completed_now;
+      }
     } else if (seq % 11 == 0) {
-      batch.put(
-          Keyspace::dead, key,
-          encode_dead({.record = std::make_shared<const JobRecord>(job_of(seq)),
-                       .state = std::make_shared<const JobState>(state_of(JobStatus::dead, 3))}));
+      put_ended(batch, Keyspace::dead, job, JobStatus::dead);
+      batch.put(Keyspace::meta, audit_key(seq), encode_audit({.number = seq, .done = 1}));
       ++totals.died;
       ++totals.dead_now;
     } else if (seq % 7 == 0) {
       batch.put(Keyspace::states, key, encode_state(state_of(JobStatus::failed, 1)));
       ++totals.failed;
     }
+  }
+
+  static void put_ended(Batch& batch, Keyspace keyspace, JobKey job, JobStatus status) {
+    JobState state = state_of(status, 3);
+    state.ended_at = at(static_cast<int>(job.seq) + 5);
+    const EndedJob ended{.record = std::make_shared<const JobRecord>(job_of(job.seq)),
+                         .state = std::make_shared<const JobState>(state)};
+    const EndKind kind = status == JobStatus::dead ? EndKind::dead : EndKind::completed;
+    batch.put(keyspace, job_key(job), encode_ended(ended));
+    batch.put(Keyspace::endings,
+              ending_key({.queue = job.queue, .kind = kind, .at = state.ended_at, .seq = job.seq}),
+              encode_ending(ending_of(ended)));
   }
 
   // Every second job that has failed succeeds after all.
@@ -224,6 +238,22 @@ class SalvageTest : public ::testing::Test {
     return *std::move(report);
   }
 
+  // The list of endings is that of the jobs which have ended, no more and no less.
+  void check_endings() {
+    EXPECT_EQ(count(kept_, Keyspace::endings),
+              count(kept_, Keyspace::dead) + count(kept_, Keyspace::completed));
+    for (const auto& [where, value] : kept_) {
+      if (where.first != Keyspace::endings) continue;
+      const auto ending = parse_ending_key(where.second);
+      ASSERT_TRUE(ending);
+      const Keyspace keyspace =
+          ending->kind == EndKind::dead ? Keyspace::dead : Keyspace::completed;
+      const auto ended = kept_.find({keyspace, job_key({ending->queue, ending->seq})});
+      ASSERT_NE(ended, kept_.end());
+      EXPECT_EQ(decode_ended(ended->second)->state->ended_at, ending->at);
+    }
+  }
+
   // A start accepts it, every job is one that was there, and the sums add up.
   void check_kept(const Storage& storage, const SalvageReport& report) {
     Counter counter;
@@ -246,11 +276,12 @@ class SalvageTest : public ::testing::Test {
         EXPECT_TRUE(decode_state(value));
         EXPECT_TRUE(kept_.contains({Keyspace::jobs, key})) << "a state without its job";
       } else if (keyspace == Keyspace::dead) {
-        EXPECT_TRUE(decode_dead(value));
+        EXPECT_TRUE(decode_ended(value));
         EXPECT_FALSE(kept_.contains({Keyspace::jobs, key})) << "dead and alive";
         ++dead[parse_job_key(key)->queue];
       }
     }
+    check_endings();
     for (const auto& [where, value] : kept_) {
       if (where.first != Keyspace::queues) continue;
       const QueueNumber number = decode_queue(value)->number;

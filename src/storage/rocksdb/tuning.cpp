@@ -45,7 +45,8 @@ void never_hide_trouble(::rocksdb::DBOptions& db) {
 
 // Payloads are here: large blocks compress better and make the restart's scan cheaper.
 bool holds_payloads(Keyspace keyspace) {
-  return keyspace == Keyspace::jobs || keyspace == Keyspace::dead;
+  return keyspace == Keyspace::jobs || keyspace == Keyspace::dead ||
+         keyspace == Keyspace::completed;
 }
 
 bool is_small(Keyspace keyspace) {

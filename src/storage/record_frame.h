@@ -1,0 +1,119 @@
+// The frame that every record has: version u8, body, CRC-32C u32 of all before it. For the encoders
+// and decoders of records only.
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/result.h"
+#include "base/time.h"
+
+namespace reprise::storage {
+
+// Each kind of record has a version of its own; most are still at their first.
+using RecordVersion = std::uint8_t;
+inline constexpr RecordVersion kFirstVersion = 1;
+inline constexpr std::size_t kChecksumBytes = sizeof(std::uint32_t);
+inline constexpr std::size_t kFrameBytes = sizeof(RecordVersion) + kChecksumBytes;
+inline Error corrupt_record(std::string_view kind, std::string_view problem) {
+  std::string detail;
+  detail.append("the stored ").append(kind).append(" record is damaged: ").append(problem);
+  return Error{Errc::corrupt, std::move(detail)};
+}
+
+inline Error unknown_version(std::string_view kind, unsigned version, RecordVersion known) {
+  return corrupt_record(kind, "it has version " + std::to_string(version) +
+                                  ", this build reads version " + std::to_string(known));
+}
+
+// Sizes, so that a record is allocated once.
+
+inline std::size_t varint_size(std::uint64_t value) {
+  return (static_cast<std::size_t>(std::bit_width(value | 1)) + 6) / 7;
+}
+
+inline std::size_t bytes_size(std::size_t length) { return varint_size(length) + length; }
+
+// Writes one record: the frame is its business, the body the caller's.
+class RecordWriter {
+ public:
+  explicit RecordWriter(std::size_t record_bytes, RecordVersion version = kFirstVersion) {
+    out_.reserve(record_bytes);
+    fixed(version);
+  }
+  template <std::integral T>
+  void fixed(T value) {
+    ByteWriter(out_).fixed(value);
+  }
+  void varint(std::uint64_t value) { ByteWriter(out_).varint(value); }
+  void bytes(std::string_view value) { ByteWriter(out_).bytes(value); }
+  void time(Timestamp value) { fixed(value.time_since_epoch().count()); }
+  template <class Enum>
+  void enumerator(Enum value) {
+    fixed(static_cast<std::uint8_t>(value));
+  }
+  std::string finish() {
+    fixed(crc32c(out_));
+    return std::move(out_);
+  }
+
+ private:
+  std::string out_;
+};
+
+// Reads one record's body. Like ByteReader it may be read to the end and asked once, in finish().
+class RecordReader : public ByteReader {
+ public:
+  static Result<RecordReader> open(std::string_view kind, std::string_view record,
+                                   RecordVersion known = kFirstVersion) {
+    if (record.size() < kFrameBytes) return corrupt_record(kind, "it is too short");
+    const std::string_view covered = record.substr(0, record.size() - kChecksumBytes);
+    ByteReader checksum(record.substr(covered.size()));
+    if (checksum.fixed<std::uint32_t>() != crc32c(covered)) {
+      return corrupt_record(kind, "its checksum does not match");
+    }
+    const auto version = static_cast<std::uint8_t>(covered.front());
+    if (version != known) return unknown_version(kind, version, known);
+    return RecordReader(kind, covered.substr(1));
+  }
+
+  Timestamp time() { return Timestamp(Duration(fixed<std::int64_t>())); }
+  std::uint32_t varint32() {
+    const std::uint64_t value = varint();
+    in_range_ &= value <= 0xFFFFFFFFU;
+    return static_cast<std::uint32_t>(value);
+  }
+  template <class Enum>
+  Enum enumerator(Enum last) {
+    const auto value = fixed<std::uint8_t>();
+    in_range_ &= value <= static_cast<std::uint8_t>(last);
+    return static_cast<Enum>(value);
+  }
+  std::string text() { return std::string(bytes()); }
+  // A count of things that take a byte each at least: damage cannot make it huge.
+  std::size_t count() {
+    const std::uint64_t value = varint();
+    if (value <= rest().size()) return value;
+    in_range_ = false;
+    return 0;
+  }
+
+  Status finish() const {
+    if (done() && in_range_) return ok();
+    return corrupt_record(kind_, "its fields do not add up");
+  }
+
+ private:
+  RecordReader(std::string_view kind, std::string_view body) : ByteReader(body), kind_(kind) {}
+
+  std::string_view kind_;
+  bool in_range_ = true;
+};
+
+}  // namespace reprise::storage
