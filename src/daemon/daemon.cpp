@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "broker/broker.h"
 #include "daemon/banner.h"
+#include "daemon/broker_outbox.h"
 #include "daemon/logging.h"
 #include "daemon/process.h"
 #include "daemon/stop_signals.h"
@@ -28,6 +29,7 @@
 #include "storage/durable/durable_storage.h"
 #include "storage/keys.h"
 #include "storage/records.h"
+#include "webhook/webhook_sender.h"
 
 namespace reprise::daemon {
 namespace {
@@ -91,6 +93,13 @@ class Daemon {
   Daemon(const LoadedSettings& loaded, std::string port_file)
       : loaded_(loaded), settings_(loaded.settings), port_file_(std::move(port_file)) {}
 
+  // The broker's threads may still call on what is destroyed before it.
+  ~Daemon() {
+    if (broker_) broker_->stop();
+  }
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
   int run() {
     if (const auto failed = start()) return *failed;
     const int signal = signals_.wait();
@@ -114,6 +123,7 @@ class Daemon {
     const std::uint64_t jobs = count_jobs(*broker_);
     const auto recovery = std::chrono::duration_cast<Duration>(steady_clock::now() - began);
     signals_.arm();
+    start_webhooks();
     if (const auto failed = listen()) return failed;
     announce(jobs, recovery);
     return publish_port();
@@ -156,6 +166,15 @@ class Daemon {
     return ok();
   }
 
+  void start_webhooks() {
+    outbox_ = std::make_unique<BrokerOutbox>(*broker_);
+    webhook::WebhookSenderOptions options;
+    options.info = [](std::string_view text) { spdlog::info("{}", text); };
+    options.warn = [](std::string_view text) { spdlog::warn("{}", text); };
+    webhooks_ = std::make_unique<webhook::WebhookSender>(*outbox_, *clock_, std::move(options));
+    broker_->on_webhooks([this] { webhooks_->wake(); });
+  }
+
   // Before the storage is opened: wrong settings should not cost a recovery.
   std::optional<int> read_tokens() {
     if (settings_.token_file.empty()) return std::nullopt;
@@ -173,6 +192,7 @@ class Daemon {
   std::optional<int> listen() {
     server::HttpServerOptions options = settings_.http;
     options.tokens = tokens_;
+    options.webhook_stats = [this] { return webhooks_->stats(); };
     auto server = server::HttpServer::start(*broker_, std::move(options));
     if (!server && server.error().code == Errc::invalid_field) {
       return bad_setting("listen", server.error().detail);
@@ -230,10 +250,14 @@ class Daemon {
 
   void stop() {
     server_->begin_shutdown();
+    broker_->stop_waiting();
     storage_->interrupt_maintenance();  // a backup under way is answered, not waited for
     server_->stop(settings_.shutdown_grace);
+    webhooks_->stop();
     broker_->stop();
     server_.reset();
+    webhooks_.reset();
+    outbox_.reset();
     broker_.reset();
     storage_.reset();
     if (!port_file_.empty()) std::remove(port_file_.c_str());
@@ -249,6 +273,8 @@ class Daemon {
   std::unique_ptr<storage::Storage> storage_;
   std::unique_ptr<Clock> clock_;
   std::unique_ptr<Broker> broker_;
+  std::unique_ptr<BrokerOutbox> outbox_;
+  std::unique_ptr<webhook::WebhookSender> webhooks_;
   std::unique_ptr<server::HttpServer> server_;
 };
 
