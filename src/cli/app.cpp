@@ -29,6 +29,8 @@ constexpr char kExamples[] =
     "  reprise queue push orders '{\"id\":1}'              push a job\n"
     "  reprise queue claim orders --wait 30s             take it, with a token\n"
     "  reprise queue ack TOKEN                           done\n"
+    "  reprise queue inspect orders                      what has died\n"
+    "  reprise queue retry orders --all                  bring it back\n"
     "\n"
     "Exit codes: 0 done, 1 refused or not found, 2 wrong usage, 3 server unreachable.\n"
     "Environment: REPRISE_URL, REPRISE_TOKEN, NO_COLOR. More: reprise COMMAND --help";
@@ -45,6 +47,9 @@ void add_queue_commands(CLI::App& app, const Commands& commands) {
   add_queue_jobs_commands(queue, commands);
   add_queue_claim_command(queue, commands);
   add_queue_lease_commands(queue, commands);
+  add_queue_policy_command(queue, commands);
+  add_queue_inspect_commands(queue, commands);
+  add_queue_retry_commands(queue, commands);
 }
 
 // Output that could not be written is no success: a full disk, a closed descriptor.
@@ -67,9 +72,11 @@ void add_commands(CLI::App& app, int& exit_code) {
 
   const Commands commands(exit_code);
   add_queue_commands(app, commands);
+  add_operation_commands(app, commands);
   add_status_command(app, commands);
   add_backup_command(app, commands);
   add_events_command(app, commands);
+  add_audit_command(app, commands);
   add_completion_command(app, commands);
   add_manpage_command(app, commands);
 }

@@ -74,6 +74,25 @@ TEST(App, WrongUsageIsTwo) {
       {"queue", "create", "q", "--max-bytes", "64 megs"},
       {"queue", "jobs", "q", "--all", "--limit", "5"},
       {"queue", "ack"},
+      {"queue", "create", "q", "--retry-attempts", "3", "--max-retries", "2"},
+      {"queue", "create", "q", "--retry-cooldown", "3s", "--backoff-base", "2s"},
+      {"queue", "create", "q", "--backoff-factor", "fast"},
+      {"queue", "policy", "--max-retries", "2", "--retry-attempts", "2"},
+      {"queue", "policy", "--backoff-factor", "0.5"},
+      {"queue", "policy", "--backoff-base", "2h"},
+      {"queue", "policy", "--limit", "0"},
+      {"queue", "inspect", "q", "7ZK3", "--error", "x"},
+      {"queue", "retry", "q", "7ZK3", "--all"},
+      {"queue", "retry", "q", "7ZK3", "--limit", "3"},
+      {"queue", "retry", "q", "--all", "--error", "x"},
+      {"queue", "retry", "q", "--all", "--rate", "fast"},
+      {"queue", "retry", "q", "--status", "failed"},
+      {"queue", "retry", "q", "--all", "--status", "pending"},
+      {"queue", "purge", "q", "--all", "--status", "dead"},
+      {"queue", "purge", "q", "--dry-run"},
+      {"operation"},
+      {"operation", "show", "seven"},
+      {"audit", "--action", "look"},
       {"events", "--replay"},
       {"status", "--server", "ftp://x"},
       {"status", "--token-file", "/nonexistent/file"},
@@ -106,6 +125,12 @@ TEST(App, NoServerIsThree) {
                                                                 {"queue", "list"},
                                                                 {"queue", "push", "q", "1"},
                                                                 {"queue", "ack", "t"},
+                                                                {"queue", "inspect", "q"},
+                                                                {"queue", "errors", "q"},
+                                                                {"queue", "retry", "q", "7ZK3"},
+                                                                {"queue", "purge", "q", "--all"},
+                                                                {"operation", "list"},
+                                                                {"audit"},
                                                                 {"events"}}) {
     const auto ran = run_without_server(args);
     EXPECT_EQ(ran.exit_code, 3) << ran.err;
@@ -121,6 +146,30 @@ TEST(App, DeleteNeedsAYesWhereNobodyCanBeAsked) {
   const auto ran = run_without_server({"queue", "delete", "orders"});
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.err, HasSubstr("--yes"));
+}
+
+TEST(App, APolicyOfFlagsNeedsNoServer) {
+  const auto ran = run_without_server({"queue", "policy", "--max-retries", "3"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.out,
+            "ATTEMPT\tWAIT\tAFTER\tIF IT FAILS\n"
+            "1\t-\t0s\tretry\n"
+            "2\t1s\t1s\tretry\n"
+            "3\t4s\t5s\tretry\n"
+            "4\t16s\t21s\tdead\n");
+  EXPECT_EQ(run_without_server(
+                {"queue", "policy", "--retry-attempts", "unlimited", "--limit", "1", "--no-header"})
+                .out,
+            "1\t-\t0s\tretry\n…\n");
+  EXPECT_EQ(run_without_server({"queue", "policy", "orders"}).exit_code, 3);
+}
+
+TEST(App, RetryAndPurgeNeedASelectionWhereNobodyCanChoose) {
+  for (const char* verb : {"retry", "purge"}) {
+    const auto ran = run_without_server({"queue", verb, "orders"});
+    EXPECT_EQ(ran.exit_code, 2);
+    EXPECT_THAT(ran.err, HasSubstr("--all"));
+  }
 }
 
 // The name of every command in the tree.

@@ -1,8 +1,11 @@
 #include "cli/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
 
 #include "base/duration.h"
+#include "base/rate.h"
 
 namespace reprise::cli {
 
@@ -36,6 +39,12 @@ void add_no_header(CLI::App& command, bool& target) {
   command.add_flag("--no-header", target, "Leave out the line with the column names");
 }
 
+bool is_count(const std::string& text) {
+  std::uint64_t value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+}
+
 std::string duration_problem(const std::string& text) {
   const auto parsed = parse_duration(text);
   return parsed ? std::string() : parsed.error().detail;
@@ -45,6 +54,15 @@ std::string header_problem(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals != std::string::npos && equals > 0) return {};
   return "'" + text + "' is no header; write NAME=VALUE";
+}
+
+std::string count_problem(const std::string& text) {
+  return is_count(text) ? std::string() : "'" + text + "' is no whole number";
+}
+
+std::string rate_problem(const std::string& text) {
+  const auto parsed = parse_rate(text);
+  return parsed ? std::string() : parsed.error().detail;
 }
 
 }  // namespace reprise::cli

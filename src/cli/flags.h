@@ -31,8 +31,13 @@ std::pair<std::string, std::string> split_header(std::string_view header);
 // --no-header, for tables.
 void add_no_header(CLI::App& command, bool& target);
 
+// Digits only, and no more than fit.
+bool is_count(const std::string& text);
+
 // The text of a problem with `text`, or nothing: what CLI11 asks of a check.
 std::string duration_problem(const std::string& text);
 std::string header_problem(const std::string& text);
+std::string count_problem(const std::string& text);
+std::string rate_problem(const std::string& text);
 
 }  // namespace reprise::cli

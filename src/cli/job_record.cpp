@@ -33,13 +33,18 @@ class JobRecord {
     add("queue");
     add("namespace");
     record_.field("status", "status", status_cell(job_["status"]));
-    for (const char* name : {"lane", "priority", "key", "attempts", "failures"}) add(name);
+    for (const char* name : {"lane", "priority", "key", "attempts", "failures", "generation"})
+      add(name);
     add_time("pushed_at", "pushed");
     add_time("due_at", "due");
     add_time("expires_at", "expires");
     add_time("lease_expires_at", "lease ends");
+    add_time("ended_at", "ended");
     add("worker");
     record_.field("last_error", "last error", Cell(text_of(job_["last_error"])));
+    record_.field("last_error_type", "error type", Cell(text_of(job_["last_error_type"])));
+    add("reason");
+    record_.field("origin_queue", "origin queue", Cell(text_of(job_["origin_queue"])));
   }
 
   void add(const char* name) { record_.field(name, name, Cell(text_of(job_[name]))); }

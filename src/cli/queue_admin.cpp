@@ -2,18 +2,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "base/json_writer.h"
-#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/escape.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
+#include "cli/queue_config_flags.h"
 
 namespace reprise::cli {
 namespace {
@@ -21,94 +17,6 @@ namespace {
 using client::Reply;
 
 constexpr char kGroup[] = "Queues";
-
-// The flags of a queue's config; what is not given is not sent.
-struct ConfigFlags {
-  std::optional<std::string> lease;
-  std::optional<std::string> retry_attempts;
-  std::optional<std::string> retry_cooldown;
-  std::optional<std::string> ttl;
-  std::optional<std::string> max_jobs;
-  std::optional<std::string> max_bytes;
-  std::optional<std::string> key_window;
-
-  bool any() const {
-    return lease || retry_attempts || retry_cooldown || ttl || max_jobs || max_bytes || key_window;
-  }
-};
-
-bool is_reset(const std::string& text) { return text == "default" || text == "none"; }
-
-bool is_count(const std::string& text) {
-  std::uint64_t value = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-}
-
-std::string check_duration(const std::string& text) {
-  return is_reset(text) ? std::string() : duration_problem(text);
-}
-
-std::string check_count(const std::string& text) {
-  if (is_reset(text) || is_count(text)) return {};
-  return "'" + text + "' is no whole number (or default)";
-}
-
-std::string check_bytes(const std::string& text) {
-  if (is_reset(text) || parse_bytes(text)) return {};
-  return "'" + text + "' is no size; write 1048576, 64KiB, 16MiB or default";
-}
-
-void add_config_flags(CLI::App& command, ConfigFlags& flags) {
-  constexpr char kConfig[] = "Queue config (each also takes: default)";
-  const auto add = [&](const char* flag, std::optional<std::string>& target, const char* type,
-                       std::string (*check)(const std::string&), const char* description) {
-    command.add_option(flag, target, description)->type_name(type)->check(check)->group(kConfig);
-  };
-  add("--lease", flags.lease, "DURATION", check_duration, "How long a claimed job is held [30s]");
-  add("--retry-attempts", flags.retry_attempts, "N", check_count,
-      "Dead at this many failures [0: at the first]");
-  add("--retry-cooldown", flags.retry_cooldown, "DURATION", check_duration,
-      "Wait before each retry [0s]");
-  add("--ttl", flags.ttl, "DURATION", check_duration,
-      "A job not finished this long after its push dies [none]");
-  add("--max-jobs", flags.max_jobs, "N", check_count, "Refuse pushes beyond this many jobs [none]");
-  add("--max-bytes", flags.max_bytes, "SIZE", check_bytes, "Refuse pushes beyond this size [none]");
-  add("--key-window", flags.key_window, "DURATION", check_duration,
-      "How long idempotency keys are remembered [1d]");
-}
-
-// Values have passed the checks above.
-void write_text(JsonWriter& json, std::string_view name, const std::optional<std::string>& value) {
-  if (!value) return;
-  json.key(name);
-  is_reset(*value) ? json.null() : json.value(*value);
-}
-
-void write_number(JsonWriter& json, std::string_view name,
-                  const std::optional<std::string>& value) {
-  if (!value) return;
-  json.key(name);
-  is_reset(*value) ? json.null() : json.value(parse_bytes(*value).value_or(0));
-}
-
-std::string config_json(const ConfigFlags& flags) {
-  JsonWriter json;
-  json.begin_object();
-  write_text(json, "lease", flags.lease);
-  write_text(json, "ttl", flags.ttl);
-  if (flags.retry_attempts || flags.retry_cooldown) {
-    json.key("retry").begin_object();
-    write_number(json, "attempts", flags.retry_attempts);
-    write_text(json, "cooldown", flags.retry_cooldown);
-    json.end_object();
-  }
-  write_number(json, "max_jobs", flags.max_jobs);
-  write_number(json, "max_bytes", flags.max_bytes);
-  write_text(json, "key_window", flags.key_window);
-  json.end_object();
-  return json.take();
-}
 
 // The end that the commands here share: an error, the reply, or a sentence.
 int finish(CommandContext& context, const Result<Reply>& reply, const std::string& queue,
@@ -133,8 +41,11 @@ int create(CommandContext& context, const CreateFlags& flags) {
 }
 
 int update(CommandContext& context, const std::string& queue, const ConfigFlags& config) {
-  return finish(context, context.client().update_queue(queue, config_json(config)), queue,
-                "updated");
+  const std::string changes = config_json(config);
+  if (changes == "{}") {
+    throw CLI::ValidationError("nothing to change: name at least one config flag");
+  }
+  return finish(context, context.client().update_queue(queue, changes), queue, "updated");
 }
 
 std::string jobs_text(std::uint64_t count) {
@@ -172,13 +83,14 @@ int delete_queue(CommandContext& context, const std::string& queue, bool yes) {
 void add_create(CLI::App& queue, const Commands& commands) {
   auto flags = std::make_shared<CreateFlags>();
   CLI::App& command = add_command(
-      queue,
-      {.name = "create",
-       .description = "Create a queue",
-       .examples = "  reprise queue create orders --lease 30s\n"
-                   "  reprise queue create mail --retry-attempts 5 --retry-cooldown 1m --ttl 1d\n"
-                   "  reprise queue create orders --lease 1m --replace",
-       .group = kGroup});
+      queue, {.name = "create",
+              .description = "Create a queue",
+              .examples =
+                  "  reprise queue create orders --lease 30s\n"
+                  "  reprise queue create mail --retry-attempts 5 --retry-cooldown 1m --ttl 1d\n"
+                  "  reprise queue create mail --max-retries 4 --backoff-base 10s --keep-dead 30d\n"
+                  "  reprise queue create orders --lease 1m --replace",
+              .group = kGroup});
   add_queue_argument(command, flags->queue);
   command.add_flag("--replace", flags->replace,
                    "If the queue is there, replace its config instead of refusing");
@@ -192,14 +104,12 @@ void add_update(CLI::App& queue, const Commands& commands) {
       queue, {.name = "update",
               .description = "Change a queue's config; what is not named stays",
               .examples = "  reprise queue update orders --lease 1m --retry-attempts 5\n"
+                          "  reprise queue update orders --dead-letter-queue orders-dead\n"
                           "  reprise queue update orders --ttl none --max-jobs default",
               .group = kGroup});
   add_queue_argument(command, flags->queue);
   add_config_flags(command, flags->config);
   commands.on_run(command, [flags](CommandContext& context) {
-    if (!flags->config.any()) {
-      throw CLI::ValidationError("nothing to change: name at least one config flag");
-    }
     return update(context, flags->queue, flags->config);
   });
 }

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +11,9 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
+#include "cli/job_listing.h"
 #include "cli/job_record.h"
+#include "cli/job_selection.h"
 #include "cli/reply_text.h"
 #include "cli/table.h"
 
@@ -20,124 +21,49 @@ namespace reprise::cli {
 namespace {
 
 using client::JsonView;
-using client::QueryParameters;
-using client::Reply;
 
 constexpr char kGroup[] = "Jobs";
-// Small enough that a page of large payloads stays a moderate reply.
-constexpr std::uint64_t kPageJobs = 200;
+constexpr auto kRight = Column::Align::right;
 
 struct JobsFlags {
   std::string queue;
   std::optional<std::string> status;
   std::optional<std::string> lane;
-  std::optional<std::string> error;
-  std::optional<std::string> older_than;
-  std::optional<std::string> cursor;
-  std::vector<std::string> headers;
-  std::uint64_t limit = 50;
-  bool all = false;
-  bool no_header = false;
+  FilterFlags filter;
+  PageFlags page;
 };
 
-QueryParameters filter_of(const JobsFlags& flags) {
-  QueryParameters filter;
-  const auto add = [&](const char* name, const std::optional<std::string>& value) {
-    if (value) filter.emplace_back(name, *value);
-  };
-  add("status", flags.status);
-  add("lane", flags.lane);
-  add("error", flags.error);
-  add("older_than", flags.older_than);
-  for (const auto& header : flags.headers) {
-    auto [name, value] = split_header(header);
-    filter.emplace_back("header." + name, std::move(value));
-  }
-  return filter;
+std::vector<Cell> job_row(const CommandContext& context, JsonView job, Timestamp now) {
+  const auto due = job["due_at"].is_null() ? job["lease_expires_at"] : job["due_at"];
+  return {Cell(context.shown_id(text_of(job["id"])), Style::bold),
+          status_cell(job["status"]),
+          Cell(text_of(job["priority"])),
+          Cell(text_of(job["attempts"])),
+          Cell(text_of(job["failures"])),
+          Cell(age_text(job["pushed_at"], now)),
+          Cell(until_text(due, now)),
+          Cell(text_of(job["last_error"])),
+          payload_cell(job)};
 }
 
-// Where a listing goes: a table, or one JSON document made of the server's own bytes.
-class JobsOutput {
- public:
-  JobsOutput(CommandContext& context, bool header)
-      : context_(context),
-        table_({{.title = "ID"},
-                {.title = "STATUS"},
-                {.title = "PRIORITY", .align = Column::Align::right, .may_be_left_out = true},
-                {.title = "ATTEMPTS", .align = Column::Align::right, .may_be_left_out = true},
-                {.title = "FAILURES", .align = Column::Align::right, .may_be_left_out = true},
-                {.title = "AGE", .align = Column::Align::right},
-                {.title = "DUE", .align = Column::Align::right},
-                {.title = "ERROR", .may_be_cut = true},
-                {.title = "PAYLOAD", .may_be_cut = true}},
-               context.terminal(), header) {}
-
-  void page(const std::vector<JsonView>& jobs) {
-    if (context_.json()) {
-      for (const auto& job : jobs) {
-        context_.print(begun_ ? "," : R"({"jobs":[)");
-        context_.print(job.raw());
-        begun_ = true;
-      }
-      return;
-    }
-    const auto now = wall_now();
-    for (const auto& job : jobs) table_.add(row(job, now));
-    context_.print(table_.take_text());
-  }
-
-  // `cursor` is null at the end of the listing.
-  void end(JsonView cursor) {
-    if (context_.json()) {
-      context_.print(begun_ ? "" : R"({"jobs":[)");
-      context_.print(fmt::format("],\"cursor\":{}}}\n", cursor.is_null() ? "null" : cursor.raw()));
-    } else if (!cursor.is_null()) {
-      context_.note("more: --cursor " + cursor.string_or(""));
-    }
-  }
-
- private:
-  std::vector<Cell> row(JsonView job, Timestamp now) const {
-    const auto due = job["due_at"].is_null() ? job["lease_expires_at"] : job["due_at"];
-    return {Cell(context_.shown_id(text_of(job["id"])), Style::bold),
-            status_cell(job["status"]),
-            Cell(text_of(job["priority"])),
-            Cell(text_of(job["attempts"])),
-            Cell(text_of(job["failures"])),
-            Cell(age_text(job["pushed_at"], now)),
-            Cell(until_text(due, now)),
-            Cell(text_of(job["last_error"])),
-            payload_cell(job)};
-  }
-
-  CommandContext& context_;
-  Table table_;
-  bool begun_ = false;
-};
-
 int jobs(CommandContext& context, const JobsFlags& flags) {
-  const auto filter = filter_of(flags);
-  JobsOutput output(context, !flags.no_header);
-  std::uint64_t left = flags.all ? std::numeric_limits<std::uint64_t>::max() : flags.limit;
-  std::string cursor = flags.cursor.value_or("");
-  // A page may be short, even empty, without being the last: only the cursor tells.
-  while (true) {
-    auto parameters = filter;
-    parameters.emplace_back("limit", std::to_string(std::min(left, kPageJobs)));
-    if (!cursor.empty()) parameters.emplace_back("cursor", cursor);
-    const auto reply = context.client().list_jobs(flags.queue, std::move(parameters));
-    if (const int code = context.report(reply, flags.queue); code != kExitOk) return code;
-
-    const auto found = reply->json()["jobs"].elements();
-    output.page(found);
-    left -= std::min<std::uint64_t>(left, found.size());
-    const auto next = reply->json()["cursor"];
-    cursor = next.string_or("");
-    if (left == 0 || cursor.empty()) {
-      output.end(next);
-      return kExitOk;
-    }
-  }
+  auto filter = filter_parameters(flags.filter);
+  if (flags.status) filter.emplace_back("status", *flags.status);
+  if (flags.lane) filter.emplace_back("lane", *flags.lane);
+  const JobListing listing{
+      .queue = flags.queue,
+      .filter = std::move(filter),
+      .columns = {{.title = "ID"},
+                  {.title = "STATUS"},
+                  {.title = "PRIORITY", .align = kRight, .may_be_left_out = true},
+                  {.title = "ATTEMPTS", .align = kRight, .may_be_left_out = true},
+                  {.title = "FAILURES", .align = kRight, .may_be_left_out = true},
+                  {.title = "AGE", .align = kRight},
+                  {.title = "DUE", .align = kRight},
+                  {.title = "ERROR", .may_be_cut = true},
+                  {.title = "PAYLOAD", .may_be_cut = true}},
+      .row = [&context](JsonView job) { return job_row(context, job, wall_now()); }};
+  return print_job_listing(context, listing, flags.page);
 }
 
 int job(CommandContext& context, const std::string& queue, const std::string& id) {
@@ -180,23 +106,16 @@ void add_jobs(CLI::App& queue, const Commands& commands) {
                    "  reprise queue jobs orders --header tenant=a --all --json",
        .group = kGroup});
   add_queue_argument(command, flags->queue);
-  command.add_option("--status", flags->status, "scheduled, pending, active, failed or dead")
+  command
+      .add_option("--status", flags->status,
+                  "scheduled, pending, active, failed, dead or completed")
       ->type_name("STATUS")
-      ->check(CLI::IsMember({"scheduled", "pending", "active", "failed", "dead"}));
+      ->check(CLI::IsMember({"scheduled", "pending", "active", "failed", "dead", "completed"}));
   command.add_option("--lane", flags->lane, "fresh or retry")
       ->type_name("LANE")
       ->check(CLI::IsMember({"fresh", "retry"}));
-  command.add_option("--error", flags->error, "A part of the last error")->type_name("TEXT");
-  add_duration(command, "--older-than", flags->older_than, "Pushed at least this long ago");
-  add_headers(command, flags->headers, "With this header; may be repeated");
-  auto* limit = command.add_option("--limit", flags->limit, "At most this many")
-                    ->type_name("N")
-                    ->check(CLI::PositiveNumber)
-                    ->capture_default_str();
-  command.add_flag("--all", flags->all, "All of them, page after page")->excludes(limit);
-  command.add_option("--cursor", flags->cursor, "Go on where an earlier listing ended")
-      ->type_name("CURSOR");
-  add_no_header(command, flags->no_header);
+  add_page_flags(command, flags->page);
+  add_filter_flags(command, flags->filter);
   commands.on_run(command, [flags](CommandContext& context) { return jobs(context, *flags); });
 }
 

@@ -30,6 +30,7 @@ constexpr std::size_t kShownTokenChars = 8;
 struct LeaseFlags {
   std::vector<std::string> tokens;
   std::optional<std::string> error;
+  std::optional<std::string> error_type;
   std::optional<std::string> delay;
   std::optional<std::string> lease;
   bool final = false;
@@ -55,6 +56,7 @@ std::string leases_body(std::span<const std::string> tokens, const LeaseFlags& f
   for (const auto& token : tokens) {
     json.begin_object().key("token").value(token);
     if (flags.error) json.key("error").value(*flags.error);
+    if (flags.error_type) json.key("error_type").value(*flags.error_type);
     if (flags.delay) json.key("delay").value(*flags.delay);
     if (flags.lease) json.key("lease").value(*flags.lease);
     if (flags.final) json.key("final").value(true);
@@ -155,11 +157,14 @@ void add_fail(CLI::App& queue, const Commands& commands) {
       {.name = "fail",
        .description = "Report that the work failed; the queue's policy decides what follows",
        .examples = "  reprise queue fail TOKEN --error 'upstream timed out'\n"
+                   "  reprise queue fail TOKEN --error 'timeout' --error-type Net\n"
                    "  reprise queue fail TOKEN --delay 10m\n"
                    "  reprise queue fail TOKEN --error 'bad input' --final",
        .group = kGroup});
   command.add_option("--error", flags->error, "What went wrong")->type_name("TEXT");
-  add_duration(command, "--delay", flags->delay, "Retry after this time, not the queue's cooldown");
+  command.add_option("--error-type", flags->error_type, "What kind of error it was, to filter by")
+      ->type_name("TEXT");
+  add_duration(command, "--delay", flags->delay, "Retry after this time, not the queue's wait");
   command.add_flag("--final", flags->final, "Do not retry: dead at once");
   finish_lease_command(command, commands, flags);
 }

@@ -180,7 +180,7 @@ Result<Reply> send_patiently(CommandContext& context, const PushFlags& flags,
 
 // Reads, encodes and sends until the end of the input or of the server. False: reading failed.
 bool push_lines(LineReader& lines, const JobEncoder& encoder, BulkPush& push,
-                ProgressBar& progress) {
+                std::uint64_t input_bytes, ProgressBar& progress) {
   using Event = LineReader::Event;
   while (true) {
     const Event event = lines.next();
@@ -200,7 +200,10 @@ bool push_lines(LineReader& lines, const JobEncoder& encoder, BulkPush& push,
       }
     }
     if (!going) return true;
-    progress.update(lines.bytes_taken(), lines.number());
+    progress.update({.done = lines.bytes_taken(),
+                     .total = input_bytes,
+                     .count = lines.number(),
+                     .unit = "lines"});
   }
 }
 
@@ -234,14 +237,14 @@ int push_many(CommandContext& context, const PushFlags& flags) {
   const InputFile input(flags);
   if (input.fd() < 0) throw CLI::ValidationError(input.cannot_read());
 
-  ProgressBar progress(context.terminal().err_is_tty && !context.json(), input.size());
+  ProgressBar progress(context.terminal().err_is_tty && !context.json());
   RejectedLines rejected(context, progress);
   BulkPush push([&](const std::string& body) { return send_patiently(context, flags, body); },
                 [&](std::uint64_t line, const Problem& problem) { rejected.add(line, problem); },
                 flags.create);
   LineReader lines(input.fd(), kMaxLineBytes);
   const JobEncoder encoder(input_of(flags), flags.fields);
-  const bool read_all = push_lines(lines, encoder, push, progress);
+  const bool read_all = push_lines(lines, encoder, push, input.size(), progress);
   const std::string read_problem = read_all ? "" : input.cannot_read();
   if (!read_all) push.flush();
 

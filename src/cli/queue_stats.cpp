@@ -2,14 +2,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/escape.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
+#include "cli/reply_fields.h"
 #include "cli/reply_text.h"
 #include "cli/table.h"
 
@@ -89,33 +90,51 @@ void show_counts(Record& record, JsonView stats) {
   for (const char* status : {"pending", "active", "scheduled", "failed", "dead", "completed"}) {
     record.field(fmt::format("stats.{}", status), status, Cell(text_of(stats[status])));
   }
+  record.field("stats.completed_kept", "completed, kept", Cell(text_of(stats["completed_kept"])));
   record.field("stats.bytes", "size", Cell(bytes_text(stats["bytes"])));
   record.field("stats.oldest_pending_age", "oldest pending",
                Cell(seconds_text(stats["oldest_pending_age"])));
   record.field("stats.waiting_claims", "waiting claims", Cell(text_of(stats["waiting_claims"])));
+}
+
+// "1: 12, 3: 4": how many jobs have failed how often, those that there are.
+std::string failures_text(JsonView retries_by_failures) {
+  std::string text;
+  for (const auto& [failures, jobs] : retries_by_failures.members()) {
+    if (jobs.unsigned_integer().value_or(0) == 0) continue;
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", failures, text_of(jobs));
+  }
+  return text;
+}
+
+void show_lanes(Record& record, JsonView lanes, const Terminal& terminal) {
+  record.section("Lanes");
+  for (const auto& [name, value] : lanes.members()) {
+    const std::string path = "stats.lanes." + name;
+    if (value.is_object() && terminal.out_is_tty) {
+      record.field(path, "retries by failures", Cell(failures_text(value)));
+    } else {
+      add_fields(record, path, value, std::string_view("stats.lanes.").size());
+    }
+  }
+}
+
+void show_rates_and_totals(Record& record, JsonView stats) {
   record.section("Per second, over the last minute");
   for (const auto& [name, rate] : stats["rates"].members()) {
     record.field("stats.rates." + name, name, Cell(rate_text(rate)));
   }
   record.section("Since the queue was created");
-  for (const auto& [name, total] : stats["totals"].members()) {
-    record.field("stats.totals." + name, name, Cell(text_of(total)));
-  }
+  add_fields(record, "stats.totals", stats["totals"], std::string_view("stats.totals.").size());
 }
 
 void show_config(Record& record, JsonView config) {
   record.section("Config");
   for (const auto& [name, value] : config.members()) {
-    if (value.is_object()) {
-      for (const auto& [inner, setting] : value.members()) {
-        record.field(fmt::format("config.{}.{}", name, inner), name + " " + inner,
-                     Cell(text_of(setting)));
-      }
+    if (name == "max_bytes") {
+      record.field("config.max_bytes", "max bytes", Cell(bytes_text(value)));
     } else {
-      std::string label = name;
-      std::ranges::replace(label, '_', ' ');
-      const bool bytes = name == "max_bytes";
-      record.field("config." + name, label, Cell(bytes ? bytes_text(value) : text_of(value)));
+      add_fields(record, "config." + name, value, std::string_view("config.").size());
     }
   }
 }
@@ -134,6 +153,8 @@ int show(CommandContext& context, const std::string& name) {
     }
   }
   show_counts(record, queue["stats"]);
+  show_lanes(record, queue["stats"]["lanes"], context.terminal());
+  show_rates_and_totals(record, queue["stats"]);
   show_config(record, queue["config"]);
   context.print(record.text());
   return kExitOk;
@@ -157,7 +178,7 @@ void add_queue_stats_commands(CLI::App& queue, const Commands& commands) {
   auto name = std::make_shared<std::string>();
   CLI::App& show_command =
       add_command(queue, {.name = "show",
-                          .description = "Show one queue: counts by status, rates, ages, config",
+                          .description = "Show one queue: counts by status, lanes, rates, config",
                           .examples = "  reprise queue show orders\n"
                                       "  reprise queue show orders --json | jq .stats.pending",
                           .group = kGroup});

@@ -55,9 +55,10 @@ TEST(ExitCode, OnlyNoServerIsThree) {
 }
 
 TEST(Progress, ShowsABarWhenTheEndIsKnown) {
-  EXPECT_EQ(progress_text(50, 100, 7), "[###############---------------]  50%  7 lines");
-  EXPECT_EQ(progress_text(200, 100, 7), "[##############################] 100%  7 lines");
-  EXPECT_EQ(progress_text(200, 0, 7), "7 lines");
+  EXPECT_EQ(progress_text({50, 100, 7, "lines"}), "[###############---------------]  50%  7 lines");
+  EXPECT_EQ(progress_text({200, 100, 7, "lines"}),
+            "[##############################] 100%  7 lines");
+  EXPECT_EQ(progress_text({200, 0, 7, "lines"}), "7 lines");
 }
 
 }  // namespace

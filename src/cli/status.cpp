@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/reply_fields.h"
 #include "cli/reply_text.h"
 #include "cli/table.h"
 
@@ -35,6 +36,26 @@ void show_server(Record& record, JsonView status, const CommandContext& context)
   plain("queues", "queues");
 }
 
+// For people one line an operation; piped, every field of each.
+void show_operations(Record& record, JsonView operations, const Terminal& terminal) {
+  record.section("Running operations");
+  const auto running = operations.elements();
+  if (!terminal.out_is_tty) {
+    // An empty list has no fields.
+    if (!running.empty()) add_fields(record, "operations", operations);
+    return;
+  }
+  for (const auto& operation : running) {
+    const std::string total = text_of(operation["total"]);
+    record.field(
+        "", "operation " + text_of(operation["id"]),
+        Cell(fmt::format("{} of queue {} (namespace {}), {}{} done", text_of(operation["kind"]),
+                         text_of(operation["queue"]), text_of(operation["namespace"]),
+                         text_of(operation["done"]), total.empty() ? total : " of " + total)));
+  }
+  if (running.empty()) record.field("", "none", Cell(""));
+}
+
 int status(CommandContext& context) {
   const auto reply = context.client().status();
   if (const int code = context.report(reply); code != kExitOk) return code;
@@ -45,6 +66,10 @@ int status(CommandContext& context) {
   for (const auto& [name, count] : reply->json()["jobs"].members()) {
     record.field("jobs." + name, name, Cell(text_of(count)));
   }
+  show_operations(record, reply->json()["operations"], context.terminal());
+  record.section("Webhooks");
+  record.field("webhooks.pending", "to be sent",
+               Cell(text_of(reply->json()["webhooks"]["pending"])));
   context.print(record.text());
   return kExitOk;
 }

@@ -13,6 +13,8 @@ namespace {
 constexpr auto kClaimMargin = std::chrono::seconds(30);
 // Large copies to slow disks take their time.
 constexpr auto kBackupTimeout = std::chrono::hours(24);
+// A filter may have to look at every dead job before it can count them.
+constexpr auto kFilterTimeout = std::chrono::minutes(15);
 
 Error not_reprise(const std::string& server, int status) {
   return {Errc::unreachable,
@@ -96,6 +98,35 @@ Result<Reply> Client::show_job(std::string_view queue, std::string_view id) {
 
 Result<Reply> Client::drop_job(std::string_view queue, std::string_view id) {
   return call({.method = "DELETE", .target = queue_target(queue, "/jobs/" + percent_encode(id))});
+}
+
+Result<Reply> Client::change_dead_jobs(std::string_view queue, std::string_view verb,
+                                       std::string body) {
+  return call({.method = "POST",
+               .target = queue_target(queue, fmt::format("/{}", verb)),
+               .body = std::move(body),
+               .timeout = kFilterTimeout});
+}
+
+Result<Reply> Client::list_errors(std::string_view queue, QueryParameters filter) {
+  return call(
+      {.target = queue_target(queue, "/errors", std::move(filter)), .timeout = kFilterTimeout});
+}
+
+Result<Reply> Client::list_operations(const QueryParameters& filter) {
+  return call({.target = "/v1/operations" + encode_query(filter)});
+}
+
+Result<Reply> Client::show_operation(std::string_view id) {
+  return call({.target = "/v1/operations/" + percent_encode(id)});
+}
+
+Result<Reply> Client::cancel_operation(std::string_view id) {
+  return call({.method = "DELETE", .target = "/v1/operations/" + percent_encode(id)});
+}
+
+Result<Reply> Client::audit(const QueryParameters& filter) {
+  return call({.target = "/v1/audit" + encode_query(filter)});
 }
 
 Result<Reply> Client::status() { return call({.target = "/v1/status"}); }

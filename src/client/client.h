@@ -23,8 +23,9 @@ struct Reply {
 
   // Borrows `body`.
   JsonView json() const { return JsonView(body); }
-  // The whole request was refused. Items of a multi-item call carry their own errors.
-  bool refused() const { return json()["error"].present(); }
+  // The whole request was refused. Items of a multi-item call carry their own errors, and an
+  // operation that has failed is a good answer with a field `error`.
+  bool refused() const { return status >= 400 && json()["error"].is_object(); }
 };
 
 class Client {
@@ -54,6 +55,17 @@ class Client {
   Result<Reply> list_jobs(std::string_view queue, QueryParameters filter);
   Result<Reply> show_job(std::string_view queue, std::string_view id);
   Result<Reply> drop_job(std::string_view queue, std::string_view id);
+
+  // `verb` is retry or purge. The answer comes when the jobs were found and done, or when the
+  // `wait` in the body is over.
+  Result<Reply> change_dead_jobs(std::string_view queue, std::string_view verb, std::string body);
+  Result<Reply> list_errors(std::string_view queue, QueryParameters filter);
+
+  Result<Reply> list_operations(const QueryParameters& filter);
+  Result<Reply> show_operation(std::string_view id);
+  Result<Reply> cancel_operation(std::string_view id);
+  // The client's namespace plays no part: name it in `filter`.
+  Result<Reply> audit(const QueryParameters& filter);
 
   Result<Reply> status();
   // `directory` is an absolute path on the server's machine. The answer comes when the copy is
