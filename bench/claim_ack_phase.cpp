@@ -32,7 +32,7 @@ void ClaimAckPhase::on_reply(HttpConnection& connection, const HttpReply& reply,
     case Consumer::Step::claimed:
       asked_ -= asked_of_[connection.index()] - progress.jobs;
       break;
-    case Consumer::Step::acked:
+    case Consumer::Step::ended:
       busy_--;
       begin(connection, now);
       break;

@@ -1,5 +1,5 @@
 // ClaimAckPhase: every connection claims up to jobs_per_request jobs of a queue that was filled
-// before, acks them in one request, and goes on. A job counts when its ack is acknowledged.
+// before, acks (or fails) them in one request, and goes on. A job counts when that is acknowledged.
 #pragma once
 
 #include <cstdint>

@@ -20,12 +20,12 @@ void Consumer::claim(HttpConnection& connection, std::size_t max, std::chrono::s
 
 Consumer::Progress Consumer::on_reply(HttpConnection& connection, const HttpReply& reply,
                                       TimePoint now) {
-  if (acking_ == 0) return on_claim_reply(connection, reply, now);
-  const std::size_t count = acking_;
-  expect_results(reply, "acked", count);
+  if (ending_ == 0) return on_claim_reply(connection, reply, now);
+  const std::size_t count = ending_;
+  expect_results(reply, context_.ending == Ending::ack ? "acked" : "dead", count);
   context_.measurement.add_jobs(count);
-  acking_ = 0;
-  return {Step::acked, count, now - connection.sent_at()};
+  ending_ = 0;
+  return {Step::ended, count, now - connection.sent_at()};
 }
 
 Consumer::Progress Consumer::on_claim_reply(HttpConnection& connection, const HttpReply& reply,
@@ -37,10 +37,14 @@ Consumer::Progress Consumer::on_claim_reply(HttpConnection& connection, const Ht
     context_.deliveries.add(stamp.serial);
     context_.measurement.add_delivery(now - stamp.due);
   }
-  context_.requests.ack(connection.request(), jobs.tokens);
-  acking_ = jobs.tokens.size();
+  if (context_.ending == Ending::ack) {
+    context_.requests.ack(connection.request(), jobs.tokens);
+  } else {
+    context_.requests.fail_for_good(connection.request(), jobs);
+  }
+  ending_ = jobs.tokens.size();
   connection.start(now);
-  return {Step::claimed, acking_, latency};
+  return {Step::claimed, ending_, latency};
 }
 
 }  // namespace reprise::bench

@@ -1,4 +1,4 @@
-// Consumer: one connection that claims jobs and acks them, again and again.
+// Consumer: one connection that claims jobs and ends them, again and again.
 // It checks each payload, and that no job comes twice: leases outlive the run, so a second delivery
 // would break the server's promise.
 #pragma once
@@ -26,11 +26,15 @@ class Deliveries {
   std::vector<bool> seen_;
 };
 
+// What becomes of a claimed job: finished, or failed for good with an error of its kind.
+enum class Ending { ack, fail };
+
 struct ConsumerContext {
   const QueueRequests& requests;
   const PayloadSource& payloads;
   Measurement& measurement;
   Deliveries& deliveries;
+  Ending ending = Ending::ack;
 };
 
 class Consumer {
@@ -39,12 +43,12 @@ class Consumer {
 
   void claim(HttpConnection& connection, std::size_t max, std::chrono::seconds wait, TimePoint now);
 
-  // What a reply meant. After `claimed` the ack is already on its way; after `empty` and `acked`
-  // the connection is free.
-  enum class Step { claimed, empty, acked };
+  // What a reply meant. After `claimed` the ack or fail is already on its way; after `empty` and
+  // `ended` the connection is free.
+  enum class Step { claimed, empty, ended };
   struct Progress {
     Step step;
-    std::size_t jobs;     // claimed or acked
+    std::size_t jobs;     // claimed or ended
     Nanoseconds latency;  // of the request that was answered
   };
   Progress on_reply(HttpConnection& connection, const HttpReply& reply, TimePoint now);
@@ -53,7 +57,7 @@ class Consumer {
   Progress on_claim_reply(HttpConnection& connection, const HttpReply& reply, TimePoint now);
 
   ConsumerContext context_;
-  std::size_t acking_ = 0;  // jobs in the ack under way; 0: a claim is under way
+  std::size_t ending_ = 0;  // jobs in the ack or fail under way; 0: a claim is under way
 };
 
 }  // namespace reprise::bench

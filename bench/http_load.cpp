@@ -21,7 +21,9 @@ std::unique_ptr<LoadPhase> make_phase(const LoadOptions& options, const Consumer
   if (options.phase == "push") {
     return std::make_unique<PushPhase>(options, context.requests, context.measurement);
   }
-  if (options.phase == "claim_ack") return std::make_unique<ClaimAckPhase>(options, context);
+  if (options.phase == "claim_ack" || options.phase == "claim_fail") {
+    return std::make_unique<ClaimAckPhase>(options, context);
+  }
   if (options.phase == "lifecycle") return std::make_unique<LifecyclePhase>(options, context);
   return std::make_unique<LatencyPhase>(options, context);
 }
@@ -37,7 +39,8 @@ void run(const LoadOptions& options) {
   const QueueRequests requests(options.address, options.queue, payloads);
   Measurement measurement;
   Deliveries deliveries;
-  const auto phase = make_phase(options, {requests, payloads, measurement, deliveries});
+  const Ending ending = options.phase == "claim_fail" ? Ending::fail : Ending::ack;
+  const auto phase = make_phase(options, {requests, payloads, measurement, deliveries, ending});
   create_queue(options, requests);
 
   // From here on: what came before is the generator's own preparation.

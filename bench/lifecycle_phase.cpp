@@ -59,7 +59,7 @@ void LifecyclePhase::on_reply(HttpConnection& connection, const HttpReply& reply
   }
   const auto progress = consumers_[connection.index()].on_reply(connection, reply, now);
   if (progress.step == Consumer::Step::claimed) return;
-  if (progress.step == Consumer::Step::acked) measurement_.add_latency(progress.latency);
+  if (progress.step == Consumer::Step::ended) measurement_.add_latency(progress.latency);
   begin(connection, now);
   wake_producers(now);
 }

@@ -10,7 +10,7 @@ LoadOptions parse_load_options(int argc, char** argv) {
   CLI::App app("Puts load on a reprise server and prints one line of JSON.");
   app.add_option("--addr", options.address, "host:port of the server")->required();
   app.add_option("--phase", options.phase, "what to do")
-      ->check(CLI::IsMember({"push", "claim_ack", "lifecycle", "latency"}));
+      ->check(CLI::IsMember({"push", "claim_ack", "claim_fail", "lifecycle", "latency"}));
   app.add_option("--queue", options.queue, "made if missing");
   app.add_option("--connections", options.connections)->check(CLI::Range(2, 10000));
   app.add_option("--jobs-per-request", options.jobs_per_request)->check(CLI::Range(1, 1000));

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "error_texts.h"
 #include "load_error.h"
 
 namespace reprise::bench {
@@ -66,6 +67,17 @@ void QueueRequests::ack(std::string& out, const std::vector<std::string>& tokens
   }
   body += kListClosing;
   write(out, "POST /v1/ack", body);
+}
+
+void QueueRequests::fail_for_good(std::string& out, const ClaimedJobs& jobs) const {
+  std::string body = R"({"leases":[)";
+  for (std::size_t i = 0; i < jobs.tokens.size(); i++) {
+    if (i > 0) body += ',';
+    fmt::format_to(std::back_inserter(body), R"({{"token":"{}","error":"{}","final":true}})",
+                   jobs.tokens[i], error_text(jobs.stamps[i].serial));
+  }
+  body += kListClosing;
+  write(out, "POST /v1/fail", body);
 }
 
 void QueueRequests::write(std::string& out, std::string_view request_line,

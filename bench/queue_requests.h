@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "claim_reply.h"
 #include "http_connection.h"
 #include "payload_source.h"
 
@@ -24,6 +25,8 @@ class QueueRequests {
   // Leases outlive any run, so a job that comes twice is the server's mistake.
   void claim(std::string& out, std::size_t max, std::chrono::seconds wait) const;
   void ack(std::string& out, const std::vector<std::string>& tokens) const;
+  // With `final`, and each with the error of its serial.
+  void fail_for_good(std::string& out, const ClaimedJobs& jobs) const;
 
  private:
   void write(std::string& out, std::string_view request_line, std::string_view body) const;

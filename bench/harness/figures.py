@@ -5,7 +5,8 @@ import statistics
 from dataclasses import dataclass
 
 MIB = 1 << 20
-GOAL_BACKLOG = 1_000_000
+GOAL_SIZES = {"backlog": 1_000_000, "dead": 1_000_000}
+QUICK_SIZES = {"backlog": 100_000, "dead": 100_000}
 OPERATORS = {">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 
@@ -18,6 +19,7 @@ class Figure:
     floor: str = None    # the floor it is compared with
     rival: str = None    # whose figure it is compared with; a goal is then one for the ratio
     of_size: tuple = None  # (name, least): its goal speaks of a run at least that large
+    beside: tuple = ()     # keys of values that are told in the same breath
 
     def met(self, value, goal, sizes):
         """None: there is no goal, or the run was too small to say."""
@@ -26,7 +28,8 @@ class Figure:
         return OPERATORS[self.goal[0]](value, goal)
 
 
-OF_BACKLOG = ("backlog", GOAL_BACKLOG)
+OF_BACKLOG = ("backlog", GOAL_SIZES["backlog"])
+OF_DEAD = ("dead", GOAL_SIZES["dead"])
 
 FIGURES = [
     Figure("push_1", "push, 1 job a request", "jobs/s", (">=", 15_000), "null_1"),
@@ -59,6 +62,57 @@ FIGURES = [
     Figure("restart_ready", "  ready again after SIGTERM", "s", ("<", 3), of_size=OF_BACKLOG),
     Figure("restart_first_job", "  first job after SIGTERM", "s"),
     Figure("restart_rss", "  memory then", "bytes", ("<", 300 * MIB), of_size=OF_BACKLOG),
+]
+
+
+
+def _memory(key):
+    return Figure(f"{key}_before", "  memory before, at most, after", "bytes",
+                  beside=(f"{key}_peak", f"{key}_after"))
+
+
+def _pages(key, title):
+    return [
+        Figure(f"{key}_p50", f"{title}, p50", "µs", ("<", 50_000), of_size=OF_DEAD),
+        Figure(f"{key}_p99", "  p99", "µs", ("<", 50_000), of_size=OF_DEAD),
+        _memory(key),
+    ]
+
+
+def _operation(key, title, goal=None):
+    return [
+        Figure(key, title, "jobs/s", goal, of_size=OF_DEAD),
+        Figure(f"{key}_seconds", "  time", "s"),
+        _memory(key),
+    ]
+
+
+DEAD_FIGURES = [
+    Figure("dead_push", "push of {dead:,} jobs, 1,000 a request", "jobs/s"),
+    _memory("dead_push"),
+    Figure("dead_fail", "claim, and fail for good, 1,000 a request", "jobs/s"),
+    _memory("dead_fail"),
+    Figure("dead_rss", "  memory 3 s later", "bytes", ("<", 300 * MIB), of_size=OF_DEAD),
+    Figure("dead_disk", "  disk", "bytes"),
+    Figure("dead_ready", "  ready again after kill -9", "s", ("<", 3), of_size=OF_DEAD),
+    Figure("dead_ready_rss", "  memory then", "bytes", ("<", 300 * MIB), of_size=OF_DEAD),
+    *_pages("dead_first", "page of 50, the newest"),
+    *_operation("dead_walk", "from there to the middle, 1,000 a page"),
+    *_pages("dead_middle", "page of 50, from the middle on"),
+    *_pages("dead_print", "page of 50, by fingerprint"),
+    *_operation("dead_group", "grouping by error"),
+    *_operation("dead_dry", "dry run of a filter by error text"),
+    *_operation("dead_retry", "retry of all", (">=", 50_000)),
+    Figure("dead_again_before", "all dead again: memory before, at most, after", "bytes",
+           beside=("dead_again_peak", "dead_again_after")),
+    *_operation("dead_purge_old", "purge of the older half"),
+    *_pages("dead_left", "page of 50, the newest of the rest"),
+    *_operation("dead_purge", "purge of the rest"),
+    Figure("dead_end_rss", "  memory 3 s later", "bytes"),
+    Figure("dead_end_disk", "  disk", "bytes"),
+    Figure("dead_read_peak", "most memory of pages, grouping and dry run", "bytes", ("<", 300 * MIB),
+           of_size=OF_DEAD),
+    Figure("dead_peak", "most memory of all the above", "bytes", ("<", 300 * MIB), of_size=OF_DEAD),
 ]
 
 FLOORS = [

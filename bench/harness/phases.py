@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.dead_phase import dead
 from harness.load import Tools, null_server_push, put_load, storage_floor
 from harness.processes import BenchError
 from harness.server import Server
@@ -22,6 +23,7 @@ class Bench:
     seconds: float
     warmup: float
     backlog: int
+    dead: int = 0
     other_cores: float = 0.0  # the most that other processes took in any phase
 
     def server(self):
@@ -133,4 +135,8 @@ PHASES = {
     "lifecycle_100": lambda bench: lifecycle(bench, 100),
     "latency": latency,
     "backlog": backlog,
+    "dead": dead,
 }
+
+# What takes minutes is measured once, not in each round.
+IN_FIRST_ROUND_ONLY = {"dead"}

@@ -15,6 +15,7 @@ class Layout:
     floors: list
     begin: str  # the lines in docs/performance.md that it stands between
     end: str
+    blocks: tuple = ()  # the layouts that stand there instead of this one
 
     def headings(self):
         rival = ["plain RocksDB", "ratio"] if self.has_rivals() else []
@@ -34,6 +35,9 @@ class Result:
         self.sizes = sizes
         self.other_cores = other_cores
         self.command = command
+
+    def with_layout(self, layout):
+        return Result(layout, self.rounds, self.machine, self.sizes, self.other_cores, self.command)
 
     def value(self, key):
         return median_of(self.rounds, key)
@@ -78,11 +82,13 @@ class Result:
 
     def _row(self, figure):
         value = self.value(figure.key)
+        told = ", ".join(format_value(self.value(key), figure.unit)
+                         for key in (figure.key, *figure.beside))
         floor = self.value(figure.floor) if figure.floor else None
         unknown = "" if figure.goal is None else "?"
         met = {None: unknown, True: "yes", False: "NO"}[self._met(figure)]
-        return (self.title(figure), format_value(value, figure.unit), *self._rival_cells(figure),
-                self.goal_text(figure), met, f"{value / floor:.0%}" if floor else "")
+        return (self.title(figure), told, *self._rival_cells(figure), self.goal_text(figure), met,
+                f"{value / floor:.0%}" if floor else "")
 
     def _rival_cells(self, figure):
         if not self.layout.has_rivals():
@@ -97,7 +103,7 @@ class Result:
                 for f in self.layout.floors if self.value(f.key) is not None]
 
     def notes(self):
-        count = len(self.rounds)
+        count = sum(any(f.key in values for f in self.measured()) for values in self.rounds)
         notes = [f"{'median of ' if count > 1 else ''}{count} round{'s' if count > 1 else ''} on "
                  f"{sentence(self.machine)}; {self.command}"]
         if self.other_cores >= 0.1:
@@ -151,13 +157,22 @@ def _markdown_table(headings, rows):
 
 def markdown_block(result):
     layout = result.layout
-    lines = [layout.begin, "", *_markdown_table(layout.headings(), result.rows()), "",
-             *_markdown_table(("floor", "value"), result.floor_rows()), ""]
+    lines = [layout.begin, "", *_markdown_table(layout.headings(), result.rows()), ""]
+    if result.floor_rows():
+        lines += [*_markdown_table(("floor", "value"), result.floor_rows()), ""]
     lines += [note[0].upper() + note[1:] + "." for note in result.notes()]
     return "\n".join([*lines, "", layout.end])
 
 
 def rewrite_docs(path, result):
+    """Every block that something was measured of."""
+    for block in result.layout.blocks or [result.layout]:
+        part = result.with_layout(block)
+        if part.rows():
+            _rewrite_block(path, part)
+
+
+def _rewrite_block(path, result):
     begin, end = result.layout.begin, result.layout.end
     before, found_begin, rest = path.read_text().partition(begin)
     _, found_end, after = rest.partition(end)

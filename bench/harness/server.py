@@ -8,7 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.processes import BenchError, cpu_seconds, end, peak_resident_bytes, resident_bytes, spawn
+from harness.processes import (BenchError, cpu_seconds, end, peak_resident_bytes,
+                               reset_peak_resident_bytes, resident_bytes, spawn)
 
 START_SECONDS = 120
 STOP_SECONDS = 60
@@ -111,6 +112,9 @@ class Server:
 
     def peak_resident_bytes(self):
         return peak_resident_bytes(self.process.pid)
+
+    def reset_peak_resident_bytes(self):
+        reset_peak_resident_bytes(self.process.pid)
 
     def disk_bytes(self):
         """Allocated, not apparent: a preallocated file counts as a whole, a hole does not."""
