@@ -31,8 +31,8 @@ setup:  ## install the Debian packages that are missing
 build: setup  ## the optimised binary, build/release/reprise
 	$(call cmake_build,release,reprise)
 
-serve: build  ## build, then run a server on ./.reprise-data; options in ARGS=
-	@exec $(BIN) serve --data $(DATA) $(ARGS)
+serve: build  ## build, then run a server on ./.reprise-data with examples/shop; options in ARGS=
+	@exec $(BIN) serve --data $(DATA) --project-dir examples/shop $(ARGS)
 
 test: setup  ## build and run every test
 	$(call cmake_build,release)
@@ -62,13 +62,13 @@ sanitize: sanitize-asan sanitize-tsan  ## the tests under Address-, UB- and Thre
 
 sanitize-asan: setup
 	$(call cmake_build,$(ASAN))
-	@scripts/test --preset $(ASAN) unit sim
+	@scripts/test --preset $(ASAN) --whole unit sim
 
 # Only what has threads; everything else is owned by one.
-threaded = ^(broker|server|webhook)\.|^storage\..*(Conformance.*/(Durable|Restless)|Backup|SegmentPool|FullDisk|Reclaim)
+threaded = ^(broker|server|webhook)\.|^spool\.(DrainTest|.*Removals)|^worker\.(StepRunner|ThreadLoop|QueueWorker)|^hooks\.(HookRunner|Nursery)|^storage\..*(Conformance.*/(Durable|Restless)|Backup|SegmentPool|FullDisk|Reclaim)
 sanitize-tsan: setup
-	$(call cmake_build,tsan,broker_test server_test storage_test webhook_test)
-	@scripts/test --preset tsan --only '$(threaded)' unit
+	$(call cmake_build,tsan,broker_test hooks_test server_test spool_test storage_test webhook_test worker_test)
+	@scripts/test --preset tsan --whole --only '$(threaded)' unit
 
 format: setup  ## rewrite the C++ files in the project's format
 	@clang-format-14 -i $(cxx_files)

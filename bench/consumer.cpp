@@ -40,7 +40,7 @@ Consumer::Progress Consumer::on_claim_reply(HttpConnection& connection, const Ht
   if (context_.ending == Ending::ack) {
     context_.requests.ack(connection.request(), jobs.tokens);
   } else {
-    context_.requests.fail_for_good(connection.request(), jobs);
+    context_.requests.fail(connection.request(), jobs, /*final=*/true);
   }
   ending_ = jobs.tokens.size();
   connection.start(now);

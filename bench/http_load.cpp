@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "claim_ack_phase.h"
+#include "fail_phase.h"
 #include "latency_phase.h"
 #include "lifecycle_phase.h"
 #include "load_error.h"
@@ -24,6 +25,7 @@ std::unique_ptr<LoadPhase> make_phase(const LoadOptions& options, const Consumer
   if (options.phase == "claim_ack" || options.phase == "claim_fail") {
     return std::make_unique<ClaimAckPhase>(options, context);
   }
+  if (options.phase == "fail") return std::make_unique<FailPhase>(options, context);
   if (options.phase == "lifecycle") return std::make_unique<LifecyclePhase>(options, context);
   return std::make_unique<LatencyPhase>(options, context);
 }
@@ -31,12 +33,14 @@ std::unique_ptr<LoadPhase> make_phase(const LoadOptions& options, const Consumer
 void create_queue(const LoadOptions& options, const QueueRequests& requests) {
   HttpConnection connection(options.address, 0);
   requests.create(connection.request());
-  expect_ok(connection.exchange());
+  expect_made_or_there(connection.exchange());
 }
 
 void run(const LoadOptions& options) {
   const PayloadSource payloads(options.payload_bytes);
-  const QueueRequests requests(options.address, options.queue, payloads);
+  const QueueRequests requests(
+      options.address, options.queue, payloads,
+      {.tenants = options.tenants, .fairness_keys = options.fairness_keys});
   Measurement measurement;
   Deliveries deliveries;
   const Ending ending = options.phase == "claim_fail" ? Ending::fail : Ending::ack;

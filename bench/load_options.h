@@ -20,8 +20,10 @@ struct LoadOptions {
   // A run ends after `jobs` jobs or `seconds` of measuring, whichever comes first.
   std::uint64_t jobs = kNoLimit;
   double seconds = 600;
-  double warmup_seconds = 0;  // load before the measuring begins
-  double rate = 500;          // latency: pushes per second
+  double warmup_seconds = 0;      // load before the measuring begins
+  double rate = 500;              // latency: pushes per second; fail: jobs per second
+  std::size_t tenants = 0;        // jobs have a header `tenant`, one of so many; 0: no headers
+  std::size_t fairness_keys = 0;  // jobs have one of so many fairness keys, in turn; 0: none
   // lifecycle: jobs pushed and not yet acked, at most; else it would measure a growing backlog.
   // 0: one request for each connection.
   std::uint64_t backlog_jobs = 0;

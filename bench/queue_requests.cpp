@@ -13,6 +13,13 @@ namespace {
 
 constexpr std::string_view kJobsOpening = R"({"jobs":[)";
 constexpr std::string_view kJobOpening = R"({"payload":)";
+// The tenant's number has two digits.
+constexpr std::string_view kTenantOpening = R"({"headers":{"tenant":"t)";
+constexpr std::string_view kTenantClosing = R"("},"payload":)";
+constexpr std::size_t kTenantDigits = 2;
+constexpr std::string_view kFairnessOpening = R"({"fairness_key":"tenant-)";
+constexpr std::string_view kFairnessClosing = R"(","payload":)";
+constexpr std::size_t kFairnessDigits = 7;
 constexpr std::string_view kListClosing = "]}";
 constexpr std::size_t kShownBytes = 500;
 
@@ -25,6 +32,14 @@ std::size_t count_of(std::string_view text, std::string_view part) {
   return count;
 }
 
+// With so many digits, the first ones 0.
+void append_number(std::string& out, std::uint64_t number, std::size_t digits) {
+  out.append(digits, '0');
+  for (std::size_t at = out.size(); number > 0; number /= 10) {
+    out[--at] = static_cast<char>('0' + number % 10);
+  }
+}
+
 [[noreturn]] void refuse(const HttpReply& reply, std::string_view wanted) {
   throw LoadError(fmt::format("wanted {}, got status {}: {}", wanted, reply.status,
                               reply.body.substr(0, kShownBytes)));
@@ -32,24 +47,52 @@ std::size_t count_of(std::string_view text, std::string_view part) {
 
 }  // namespace
 
-QueueRequests::QueueRequests(std::string host, std::string queue, const PayloadSource& payloads)
-    : host_(std::move(host)), path_("/v1/queues/" + std::move(queue)), payloads_(payloads) {}
+QueueRequests::QueueRequests(std::string host, std::string queue, const PayloadSource& payloads,
+                             Owners owners)
+    : host_(std::move(host)),
+      path_("/v1/queues/" + std::move(queue)),
+      payloads_(payloads),
+      owners_(owners) {}
 
-void QueueRequests::create(std::string& out) const { write(out, "PUT " + path_, "{}"); }
+void QueueRequests::create(std::string& out) const {
+  write_head(out, "PUT " + path_, 0, "If-None-Match: *\r\n");
+}
 
 void QueueRequests::push(std::string& out, const Stamp& first, std::size_t count) const {
-  const std::size_t job_bytes = kJobOpening.size() + payloads_.payload_bytes() + 1;
+  const std::size_t job_bytes = opening_bytes() + payloads_.payload_bytes() + 1;
   const std::size_t commas = count - 1;
   write_head(out, "POST " + path_ + "/push",
              kJobsOpening.size() + count * job_bytes + commas + kListClosing.size());
   out += kJobsOpening;
   for (std::size_t i = 0; i < count; i++) {
     if (i > 0) out += ',';
-    out += kJobOpening;
+    append_opening(out, first.serial + i);
     payloads_.append(out, {first.serial + i, first.due});
     out += '}';
   }
   out += kListClosing;
+}
+
+std::size_t QueueRequests::opening_bytes() const {
+  if (owners_.tenants > 0) return kTenantOpening.size() + kTenantDigits + kTenantClosing.size();
+  if (owners_.fairness_keys > 0) {
+    return kFairnessOpening.size() + kFairnessDigits + kFairnessClosing.size();
+  }
+  return kJobOpening.size();
+}
+
+void QueueRequests::append_opening(std::string& out, std::uint64_t serial) const {
+  if (owners_.tenants > 0) {
+    out += kTenantOpening;
+    append_number(out, serial % owners_.tenants, kTenantDigits);
+    out += kTenantClosing;
+  } else if (owners_.fairness_keys > 0) {
+    out += kFairnessOpening;
+    append_number(out, serial % owners_.fairness_keys, kFairnessDigits);
+    out += kFairnessClosing;
+  } else {
+    out += kJobOpening;
+  }
 }
 
 void QueueRequests::claim(std::string& out, std::size_t max, std::chrono::seconds wait) const {
@@ -69,12 +112,12 @@ void QueueRequests::ack(std::string& out, const std::vector<std::string>& tokens
   write(out, "POST /v1/ack", body);
 }
 
-void QueueRequests::fail_for_good(std::string& out, const ClaimedJobs& jobs) const {
+void QueueRequests::fail(std::string& out, const ClaimedJobs& jobs, bool final) const {
   std::string body = R"({"leases":[)";
   for (std::size_t i = 0; i < jobs.tokens.size(); i++) {
     if (i > 0) body += ',';
-    fmt::format_to(std::back_inserter(body), R"({{"token":"{}","error":"{}","final":true}})",
-                   jobs.tokens[i], error_text(jobs.stamps[i].serial));
+    fmt::format_to(std::back_inserter(body), R"({{"token":"{}","error":"{}","final":{}}})",
+                   jobs.tokens[i], error_text(jobs.stamps[i].serial), final);
   }
   body += kListClosing;
   write(out, "POST /v1/fail", body);
@@ -87,16 +130,20 @@ void QueueRequests::write(std::string& out, std::string_view request_line,
 }
 
 void QueueRequests::write_head(std::string& out, std::string_view request_line,
-                               std::size_t body_bytes) const {
+                               std::size_t body_bytes, std::string_view more_fields) const {
   out.clear();
   fmt::format_to(std::back_inserter(out),
                  "{} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n"
-                 "Content-Length: {}\r\n\r\n",
-                 request_line, host_, body_bytes);
+                 "{}Content-Length: {}\r\n\r\n",
+                 request_line, host_, more_fields, body_bytes);
 }
 
 void expect_ok(const HttpReply& reply) {
   if (reply.status != 200 && reply.status != 201) refuse(reply, "status 200 or 201");
+}
+
+void expect_made_or_there(const HttpReply& reply) {
+  if (reply.status != 409) expect_ok(reply);
 }
 
 void expect_results(const HttpReply& reply, std::string_view status, std::size_t count) {

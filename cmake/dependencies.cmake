@@ -12,6 +12,8 @@
 #   spdlog::spdlog                  libspdlog-dev            logging (on the fmt above)
 #   CURL::libcurl                   libcurl4-openssl-dev     HTTP client
 #   OpenSSL::SSL, OpenSSL::Crypto   libssl-dev               TLS, hashes
+#   Lua::lua                        liblua5.4-dev            hooks; the build whose errors are C++ exceptions
+#   Seccomp::seccomp                libseccomp-dev           locking the hooks' processes in
 #   Threads::Threads                libc6-dev                std::thread
 #   GTest::gtest, GTest::gmock      libgtest-dev, libgmock-dev   linked to every test already
 #
@@ -29,6 +31,11 @@ find_package(CLI11 REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(lua REQUIRED IMPORTED_TARGET lua5.4-c++)
+add_library(Lua::lua ALIAS PkgConfig::lua)
+pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET libseccomp)
+add_library(Seccomp::seccomp ALIAS PkgConfig::seccomp)
 if(REPRISE_TESTS)
   find_package(GTest REQUIRED)
 endif()

@@ -38,6 +38,8 @@ function(reprise_module name)
     target_include_directories(${name}_test PRIVATE "${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${name}_test PRIVATE
       reprise::${name} ${arg_TEST_DEPS} GTest::gmock GTest::gtest_main)
+    # A second of each test file's compilation, read once.
+    target_precompile_headers(${name}_test PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
     # PRE_TEST: a test binary that crashes at start breaks the test run, not everyone's build.
     gtest_discover_tests(${name}_test
       TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60

@@ -1,11 +1,18 @@
 // reprise: one binary, the server and the commands that talk to it.
 #include <CLI/CLI.hpp>
+#include <string_view>
 
 #include "cli/app.h"
 #include "daemon/salvage_command.h"
 #include "daemon/serve_command.h"
+#include "hooks/hook_host_main.h"
+#include "worker/step_runner.h"
 
 int main(int argc, char** argv) {
+  // The server starts these for itself; before anything else, so that their processes begin small.
+  const std::string_view command = argc == 2 ? argv[1] : "";
+  if (command == "hook-host") return reprise::hooks::hook_host_main();
+  if (command == "step-host") return reprise::worker::run_step_host();
   int exit_code = 0;
   CLI::App app;
   reprise::cli::add_commands(app, exit_code);

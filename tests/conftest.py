@@ -6,11 +6,17 @@ configures a server asks for one of its own. When a test fails its servers' logs
 
 import itertools
 import os
+import signal
 
 import pytest
 
 from reprise_cli import Cli
 from reprise_server import Server
+
+# Whoever started us may have had it ignored, as shells do for what runs in the background; programs
+# that we start would inherit that, and could not be interrupted.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LOG_TAIL_CHARS = 8000
 numbers = itertools.count(1)

@@ -17,7 +17,8 @@ class Figure:
     unit: str
     goal: tuple = None   # (operator, value, or the key of the value)
     floor: str = None    # the floor it is compared with
-    rival: str = None    # whose figure it is compared with; a goal is then one for the ratio
+    rival: str = None    # whose figure it is compared with; a goal is then one for the ratio,
+    absolute: bool = False  # unless this says that it is one for the value
     of_size: tuple = None  # (name, least): its goal speaks of a run at least that large
     beside: tuple = ()     # keys of values that are told in the same breath
 
@@ -115,6 +116,64 @@ DEAD_FIGURES = [
     Figure("dead_peak", "most memory of all the above", "bytes", ("<", 300 * MIB), of_size=OF_DEAD),
 ]
 
+
+
+def _hooked_push(batch):
+    key = f"hooks_push_{batch}"
+    return [
+        Figure(key, f"push with on_enqueue, {batch} jobs a request", "jobs/s", (">=", 0.85),
+               rival=f"{key}_without"),
+        Figure(f"{key}_p50", "  its latency, p50", "µs", rival=f"{key}_p50_without"),
+        Figure(f"{key}_cpu", "  CPU per job, of the server and of the hook's process", "µs",
+               rival=f"{key}_cpu_without"),
+        Figure(f"{key}_cost", "  that is, for the hook", "µs", ("<", 5)),
+        Figure(f"{key}_host", "    of which its process took", "µs"),
+    ]
+
+
+def _beside(name, title, goal=None):
+    key = f"hooks_beside_{name}"
+    return [
+        Figure(key, title, "jobs/s", goal, rival="hooks_beside_calm"),
+        Figure(f"{key}_fails", "  jobs that fail meanwhile", "jobs/s",
+               rival="hooks_beside_calm_fails"),
+        Figure(f"{key}_host", "  processor that their hook's process takes", "cores"),
+    ]
+
+
+HOOKS_FIGURES = [
+    *_hooked_push(100),
+    *_hooked_push(32),
+    Figure("hooks_fail", "10,000 failing jobs/s with on_failure, 20 a request: reached", "jobs/s",
+           (">=", 9_900), rival="hooks_fail_without", absolute=True),
+    Figure("hooks_fail_p50", "  until it is decided and durable, p50", "µs",
+           rival="hooks_fail_p50_without"),
+    Figure("hooks_fail_p99", "  until it is decided and durable, p99", "µs", ("<", 5_000),
+           rival="hooks_fail_p99_without", absolute=True),
+    Figure("hooks_fail_cpu", "  CPU per job, of the server and of the hook's process", "µs",
+           rival="hooks_fail_cpu_without"),
+    *_beside("stuck", "lives in another queue while every on_failure hangs", (">=", 0.9)),
+    *_beside("slow", "lives in another queue while on_failure counts to 900,000"),
+]
+
+FAIRNESS_FIGURES = [
+    Figure("fairness_push", "push, 100 jobs a request, 100,000 fairness keys", "jobs/s",
+           (">=", 0.7), rival="fairness_push_one"),
+    Figure("fairness_push_cpu", "  the server's CPU per job", "µs", rival="fairness_push_cpu_one"),
+    Figure("fairness_claim_ack", "claim and ack, 100 jobs a request, 100,000 fairness keys", "jobs/s",
+           (">=", 0.7), rival="fairness_claim_ack_one"),
+    Figure("fairness_claim_ack_cpu", "  the server's CPU per job", "µs",
+           rival="fairness_claim_ack_cpu_one"),
+    Figure("fairness_key_bytes", "memory for each key with a job", "B", ("<", 200)),
+]
+
+SPOOL_FIGURES = [
+    Figure("spool_add", "spool add of 10,000 events, as lines of stdin", "events/s", (">=", 20_000)),
+    Figure("spool_drain", "spool drain of 100,000 events, 50 a request", "events/s",
+           (">=", 10_000)),
+    Figure("spool_drain_cpu", "  the server's CPU per event", "µs"),
+]
+
 FLOORS = [
     Figure("sync_1k", "append of 1 KiB and fdatasync, one after another", "syncs/s"),
     Figure("sync_64k", "append of 64 KiB and fdatasync, one after another", "syncs/s"),
@@ -130,6 +189,8 @@ def format_value(value, unit):
         return f"{value:.3g} s"
     if unit == "x":
         return f"{value:.3g}x"
+    if unit == "cores":
+        return f"{value:.2f} cores"
     if unit == "µs" and value < 100:
         return f"{value:.1f} µs"
     return f"{value:,.0f} {unit}"

@@ -4,7 +4,8 @@ import json
 import subprocess
 import time
 
-from harness.processes import BenchError, cpu_seconds, end, machine_cpu_seconds, spawn
+from harness.processes import (BenchError, cpu_seconds, end, family_cpu_seconds, machine_cpu_seconds,
+                               spawn)
 
 
 class Tools:
@@ -23,40 +24,56 @@ class Tools:
                 raise BenchError(f"there is no {path}: run `make bench`, or name a build with --build")
 
 
-def run_json(command, returncode=0):
-    process = spawn(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start_json(command):
+    return spawn(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish_json(process, returncode=0):
+    """What it printed, when it has ended."""
     try:
         out, err = process.communicate()
     finally:
         end(process)
     if process.returncode != returncode:
-        raise BenchError(err.strip() or f"{command[0]} ended with {process.returncode}")
+        raise BenchError(err.strip() or f"{process.args[0]} ended with {process.returncode}")
     return json.loads(out)
 
 
+def run_json(command, returncode=0):
+    return finish_json(start_json(command), returncode)
+
+
 def run_watched(command, pids=(), returncode=0):
-    """run_json, and the processor time that neither it nor these processes took, in cores."""
-    before = machine_cpu_seconds() - sum(map(cpu_seconds, pids))
+    """run_json, and the processor time, in cores, that neither it nor these processes and their
+    descendants took."""
+    before = machine_cpu_seconds() - sum(map(family_cpu_seconds, pids))
     started = time.monotonic()
     report = run_json(command, returncode)
     seconds = time.monotonic() - started
     parts = report if isinstance(report, list) else [report]
-    others = (machine_cpu_seconds() - sum(map(cpu_seconds, pids)) - before
+    others = (machine_cpu_seconds() - sum(map(family_cpu_seconds, pids)) - before
               - sum(part["cpu_seconds"] for part in parts))
-    # Processor time is counted in ticks and wall time is not: a quiet machine may be below zero.
-    return report, max(0.0, others / seconds)
+    # Processor time is counted in ticks and wall time is not: a quiet machine may be below zero, and
+    # a short run says little.
+    return report, max(0.0, others / max(seconds, 1))
 
 
-def put_load(tools, address, pid, phase, **options):
-    """One run of the generator against the server with this pid. Adds to its report:
-    server_cpu_seconds, and the processor time that others took meanwhile, in cores."""
+def load_command(tools, address, phase, **options):
     command = [tools.http_load, "--addr", address, "--phase", phase]
     for name, value in options.items():
         command += [f"--{name.replace('_', '-')}", value]
-    before = cpu_seconds(pid)
-    report, other_cores = run_watched(command, [pid])
+    return command
+
+
+def put_load(tools, address, pid, phase, beside=(), **options):
+    """One run of the generator against the server with this pid. Adds to its report:
+    server_cpu_seconds, the host_cpu_seconds of its hooks' processes, and the processor time that
+    others took meanwhile, in cores. `beside`: pids that are not among these."""
+    own, family = cpu_seconds(pid), family_cpu_seconds(pid)
+    report, other_cores = run_watched(load_command(tools, address, phase, **options), [pid, *beside])
     report["other_cores"] = other_cores
-    report["server_cpu_seconds"] = cpu_seconds(pid) - before
+    report["server_cpu_seconds"] = cpu_seconds(pid) - own
+    report["host_cpu_seconds"] = family_cpu_seconds(pid) - family - report["server_cpu_seconds"]
     return report
 
 

@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.dead_phase import dead
-from harness.load import Tools, null_server_push, put_load, storage_floor
+from harness.fairness_phase import fairness
+from harness.hooks_phase import hooks
+from harness.load import (Tools, load_command, null_server_push, put_load, start_json,
+                          storage_floor)
 from harness.processes import BenchError
 from harness.server import Server
+from harness.spool_phase import spool
 
 CONNECTIONS = 64
 LATENCY_CONNECTIONS = 16
@@ -24,6 +28,7 @@ class Bench:
     warmup: float
     backlog: int
     dead: int = 0
+    round: int = 1
     other_cores: float = 0.0  # the most that other processes took in any phase
 
     def server(self):
@@ -34,6 +39,10 @@ class Bench:
         report = put_load(self.tools, server.address, server.process.pid, phase, **options)
         self.note_others(report["other_cores"])
         return report
+
+    def start_load(self, server, phase, **options):
+        """The generator's process, to be waited for with finish_json."""
+        return start_json(load_command(self.tools, server.address, phase, **options))
 
     def note_others(self, cores):
         self.other_cores = max(self.other_cores, cores)
@@ -136,6 +145,9 @@ PHASES = {
     "latency": latency,
     "backlog": backlog,
     "dead": dead,
+    "hooks": hooks,
+    "fairness": fairness,
+    "spool": spool,
 }
 
 # What takes minutes is measured once, not in each round.

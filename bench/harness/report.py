@@ -16,9 +16,10 @@ class Layout:
     begin: str  # the lines in docs/performance.md that it stands between
     end: str
     blocks: tuple = ()  # the layouts that stand there instead of this one
+    rival: str = ""     # what the figures' rivals are
 
     def headings(self):
-        rival = ["plain RocksDB", "ratio"] if self.has_rivals() else []
+        rival = [self.rival, "ratio"] if self.has_rivals() else []
         return ("figure", "value", *rival, "goal", "met", "of the floor")
 
     def has_rivals(self):
@@ -59,7 +60,7 @@ class Result:
 
     def _judged(self, figure):
         """(the value that a goal speaks of, its unit)"""
-        if figure.rival:
+        if figure.rival and not figure.absolute:
             return self.ratio(figure), "x"
         return self.value(figure.key), figure.unit
 
@@ -97,6 +98,11 @@ class Result:
             return ("", "")
         return (format_value(self.value(figure.rival), figure.unit),
                 format_value(self.ratio(figure), "x"))
+
+    def by_block(self):
+        """What was measured, a result for each block."""
+        parts = [self.with_layout(block) for block in self.layout.blocks or [self.layout]]
+        return [part for part in parts if part.rows() or part.floor_rows()]
 
     def floor_rows(self):
         return [(f.title, format_value(self.value(f.key), f.unit))
@@ -139,10 +145,11 @@ def _columns(rows):
 
 def terminal_text(result):
     lines = []
-    if result.rows():
-        lines += [*_columns([result.layout.headings(), *result.rows()]), ""]
-    if result.floor_rows():
-        lines += [*_columns([("floor", "value"), *result.floor_rows()]), ""]
+    for part in result.by_block():
+        if part.rows():
+            lines += [*_columns([part.layout.headings(), *part.rows()]), ""]
+        if part.floor_rows():
+            lines += [*_columns([("floor", "value"), *part.floor_rows()]), ""]
     lines += [*result.notes(), *result.judgements()]
     return "\n".join(lines)
 
@@ -166,8 +173,7 @@ def markdown_block(result):
 
 def rewrite_docs(path, result):
     """Every block that something was measured of."""
-    for block in result.layout.blocks or [result.layout]:
-        part = result.with_layout(block)
+    for part in result.by_block():
         if part.rows():
             _rewrite_block(path, part)
 

@@ -16,19 +16,35 @@ enum class Errc : std::uint8_t {
   invalid_field,        // a known field with a value outside its range
   invalid_name,         // queue or namespace name outside the allowed pattern
   invalid_lease_token,  // text that was never a lease token
+  invalid_script,       // a hook's source that cannot be used
+  missing_var,          // a payload without a field that its queue requires
+  missing_field,        // a template that stands for nothing
+  invalid_runbook,      // a project whose runbook cannot be used
   unauthorized,
   forbidden_host,    // Host is not one this server answers to
   forbidden_origin,  // a web page of another origin
+  unsafe_project,    // somebody else could have written it
   not_found,         // no such route
   queue_not_found,
   job_not_found,
+  config_not_found,  // no such runtime key
+  throttle_not_found,
   operation_not_found,
+  project_not_found,
+  worker_not_found,
+  pipeline_not_found,
+  run_not_found,
   method_not_allowed,
   request_timeout,
   ambiguous_id,
   queue_exists,
-  wrong_status,  // the job's status does not allow what was asked
+  project_conflict,    // another project has its name
+  external_queue,      // its items are listed, not pushed
+  queue_not_external,  // nothing to be listed
+  wrong_status,        // the job's status does not allow what was asked
   lease_lost,
+  spool_locked,         // client side only: another process drains
+  hook_rejected,        // the queue's on_enqueue refused the job
   backup_running,       // one at a time
   directory_not_empty,  // a backup goes into a directory of its own
   // Limits, one error each.
@@ -36,18 +52,27 @@ enum class Errc : std::uint8_t {
   payload_too_large,
   batch_too_many_jobs,
   batch_too_large,
+  too_many_events,  // of one ingest
   too_many_headers,
   header_too_large,
   key_too_long,
   error_too_long,
+  script_too_large,
+  value_too_large,  // of a runtime key
   request_header_too_large,
   queue_full,        // max_jobs
   queue_bytes_full,  // max_bytes
   disk_full,
+  spool_full,  // client side only: the quota of the local spool
   too_many_operations,
+  too_many_keys,       // runtime keys of a namespace
+  too_many_throttles,  // of a namespace
+  too_many_runs,       // trials at once
   too_many_waiting,
   too_many_connections,
   overloaded,
+  hooks_unavailable,  // no process can be started to run scripts in
+  workers_disabled,   // this server runs none
   shutting_down,
   // The server's own trouble.
   unreachable,    // client side only: no answer from the server

@@ -31,7 +31,7 @@ bool is_low_surrogate(std::uint32_t unit) { return unit >= 0xDC00 && unit < 0xE0
 // false once a problem is noted.
 class Finder {
  public:
-  explicit Finder(std::string_view text) : text_(text) {}
+  Finder(std::string_view text, JsonNumbers numbers) : text_(text), numbers_(numbers) {}
 
   std::optional<JsonProblem> find() {
     if (value(0)) {
@@ -73,6 +73,7 @@ class Finder {
   }
 
   std::string_view text_;
+  JsonNumbers numbers_;
   std::size_t at_ = 0;
   std::optional<JsonProblem> problem_;
 };
@@ -198,6 +199,7 @@ bool Finder::number() {
     if (!take('+')) take('-');
     if (!digits()) return false;
   }
+  if (numbers_ == JsonNumbers::any) return true;
   const std::string spelled(text_.substr(start, at_ - start));
   if (std::isinf(std::strtod(spelled.c_str(), nullptr))) return fail_at(start, "number too large");
   return true;
@@ -217,7 +219,9 @@ bool Finder::word(std::string_view expected) {
 
 }  // namespace
 
-std::optional<JsonProblem> find_json_problem(std::string_view text) { return Finder(text).find(); }
+std::optional<JsonProblem> find_json_problem(std::string_view text, JsonNumbers numbers) {
+  return Finder(text, numbers).find();
+}
 
 std::string describe_position(std::string_view text, std::size_t offset) {
   const auto before = text.substr(0, offset);

@@ -63,6 +63,12 @@ TEST(JsonProblem, FindsNoneInGoodText) {
   }
 }
 
+TEST(JsonProblem, NumbersMayBeAnythingWhenNobodyReadsThem) {
+  EXPECT_FALSE(find_json_problem("[1,1e400]", JsonNumbers::any));
+  EXPECT_TRUE(find_json_problem("[1,1e]", JsonNumbers::any));
+  EXPECT_TRUE(find_json_problem("[01]", JsonNumbers::any));
+}
+
 TEST(JsonProblem, PositionCountsLinesAndColumnsFromOne) {
   EXPECT_EQ(describe_position("abc", 0), "line 1, column 1");
   EXPECT_EQ(describe_position("abc", 2), "line 1, column 3");

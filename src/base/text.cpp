@@ -153,6 +153,13 @@ std::size_t utf8_character_bytes(std::string_view bytes) {
   return std::ranges::all_of(rest, is_continuation) ? lead.bytes : 0;
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
 bool is_valid_utf8(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::size_t size = utf8_character_bytes(bytes);
@@ -160,6 +167,15 @@ bool is_valid_utf8(std::string_view bytes) {
     bytes.remove_prefix(size);
   }
   return true;
+}
+
+std::string_view cut_at_character(std::string_view text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  // Of a character at most three bytes go on in front of the cut; more is no UTF-8 anyway.
+  for (std::size_t back = 0; back <= std::min<std::size_t>(3, max_bytes); ++back) {
+    if (!is_continuation(text[max_bytes - back])) return text.substr(0, max_bytes - back);
+  }
+  return text.substr(0, max_bytes);
 }
 
 bool equal_constant_time(std::string_view a, std::string_view b) {

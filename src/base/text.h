@@ -18,6 +18,12 @@ bool is_valid_utf8(std::string_view bytes);
 // Bytes of the UTF-8 character at the start of `bytes`: 1 to 4, or 0 when there is no valid one.
 std::size_t utf8_character_bytes(std::string_view bytes);
 
+// Without the spaces, tabs and line ends around it.
+std::string_view trimmed(std::string_view text);
+
+// `text` as far as it has at most `max_bytes` bytes; no character is cut in two.
+std::string_view cut_at_character(std::string_view text, std::size_t max_bytes);
+
 // Compares secrets in time that depends on the lengths only.
 bool equal_constant_time(std::string_view a, std::string_view b);
 

@@ -76,6 +76,18 @@ TEST(Utf8, TellsTheLengthOfTheFirstCharacter) {
   EXPECT_EQ(utf8_character_bytes(""), 0U);
 }
 
+TEST(Utf8, IsCutBetweenCharacters) {
+  EXPECT_EQ(cut_at_character("abc", 3), "abc");
+  EXPECT_EQ(cut_at_character("abc", 2), "ab");
+  EXPECT_EQ(cut_at_character("a\u20acb", 4), "a\u20ac");
+  EXPECT_EQ(cut_at_character("a\u20acb", 3), "a");
+  EXPECT_EQ(cut_at_character("a\u20acb", 2), "a");
+  EXPECT_EQ(cut_at_character("\u20ac", 2), "");
+  EXPECT_EQ(cut_at_character("\U0001F600x", 3), "");
+  EXPECT_EQ(cut_at_character("\x80\x80\x80\x80\x80\x80", 5), "\x80\x80\x80\x80\x80");
+  EXPECT_EQ(cut_at_character("abc", 0), "");
+}
+
 TEST(EqualConstantTime, ComparesAllBytes) {
   EXPECT_TRUE(equal_constant_time("", ""));
   EXPECT_TRUE(equal_constant_time("secret", "secret"));

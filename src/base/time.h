@@ -3,7 +3,9 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace reprise {
 
@@ -13,6 +15,11 @@ using Timestamp = std::chrono::sys_time<Duration>;
 inline constexpr Timestamp kNever = Timestamp::max();
 
 std::string format_timestamp(Timestamp time);
+
+// ISO 8601: a date, 'T' or a blank, a time of day with or without seconds and a fraction of them,
+// and "Z" or an offset (+02:00, +0200, +02); without either it is UTC. Digits beyond microseconds
+// are dropped. nullopt: anything else.
+std::optional<Timestamp> parse_timestamp(std::string_view text);
 
 // base + by, or the largest Timestamp when that would overflow.
 Timestamp add_saturating(Timestamp base, Duration by);

@@ -175,9 +175,9 @@ std::string BatchLedger::raw_record(JobKey job) {
 
 std::uint64_t BatchLedger::stored_byte_size(JobKey job) {
   const std::string bytes = raw_record(job);
-  const auto outline = storage::decode_job_outline(bytes);
+  const auto size = storage::decode_job_byte_size(bytes);
   // The damage may be in the size itself; what a record counts is part of it.
-  return outline ? std::min<std::uint64_t>(outline->byte_size, bytes.size()) : 0;
+  return size ? std::min<std::uint64_t>(*size, bytes.size()) : 0;
 }
 
 void BatchLedger::put_job(JobKey job, RecordPtr record) {
@@ -290,7 +290,27 @@ void BatchLedger::put_webhook(const WebhookKey& key, EndedJob dead) {
 
 void BatchLedger::erase_webhook(const WebhookKey& key) { note(EraseWebhook{key}); }
 
+void BatchLedger::put_config(const ConfigEntry& entry) {
+  note(PutConfig{entry}, entry.value.size() + 256);
+}
+
+void BatchLedger::erase_config(const std::string& ns, const std::string& key) {
+  note(EraseConfig{ns, key});
+}
+
+void BatchLedger::put_throttle(const ThrottleRecord& record) { note(PutThrottle{record}, 512); }
+
+void BatchLedger::erase_throttle(const std::string& ns, const std::string& key) {
+  note(EraseThrottle{ns, key});
+}
+
 void BatchLedger::put_server(const ServerState& server) { note(PutServer{server}); }
+
+void BatchLedger::change_note(NoteChange change) {
+  if (!change.value) return note(EraseNote{std::move(change.key)});
+  const std::size_t bytes = change.key.size() + change.value->size() + 64;
+  note(PutNote{{std::move(change.key), *std::move(change.value)}}, bytes);
+}
 
 std::pair<std::uint64_t, ChangeSet> BatchLedger::seal() {
   return {open_batch_++, std::exchange(open_, {})};

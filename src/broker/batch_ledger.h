@@ -52,7 +52,13 @@ class BatchLedger final : public Ledger {
   void erase_audit(std::uint64_t number) override;
   void put_webhook(const WebhookKey& key, EndedJob dead) override;
   void erase_webhook(const WebhookKey& key) override;
+  void put_config(const ConfigEntry& entry) override;
+  void erase_config(const std::string& ns, const std::string& key) override;
+  void put_throttle(const ThrottleRecord& record) override;
+  void erase_throttle(const std::string& ns, const std::string& key) override;
   void put_server(const ServerState& server) override;
+  // Not the engine's: it knows nothing of notes.
+  void change_note(NoteChange change);
 
   const ChangeSet& open_changes() const { return open_; }
   // Ends the open batch and begins the next. Batches are numbered from 1.

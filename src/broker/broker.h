@@ -30,7 +30,11 @@
 #include "broker/event_hub.h"
 #include "broker/metrics.h"
 #include "engine/commands.h"
+#include "model/config_entry.h"
+#include "model/hook.h"
 #include "model/limits.h"
+#include "model/note.h"
+#include "model/throttle.h"
 #include "model/webhook.h"
 #include "storage/storage.h"
 
@@ -58,6 +62,40 @@ struct BackupReply {
   Duration took{};
 };
 
+// A script of a queue, run against messages that change nothing.
+struct HookTrialRequest {
+  QueueName queue;
+  HookKind hook{};
+  std::optional<std::string> source;  // nothing: the queue's own
+  std::vector<HookMessage> messages;
+};
+struct HookTrialReply {
+  struct Item {
+    HookOutcome outcome;
+    std::vector<std::string> log;
+  };
+  std::string version;
+  std::vector<Item> items;  // one for each message
+};
+
+// What an on_failure would have decided for jobs that are dead or failed.
+struct HookReplayRequest {
+  QueueName queue;
+  std::optional<std::string> source;  // nothing: the queue's own
+  JobFilter filter;
+  std::uint64_t limit = 1000;
+};
+struct HookReplayReply {
+  struct Item {
+    JobView job;
+    HookOutcome outcome;
+  };
+  std::string version;
+  std::vector<Item> items;
+  std::uint64_t unreadable = 0;
+  bool truncated = false;  // more jobs fit the filter
+};
+
 struct BrokerOptions {
   DurabilityMode durability = DurabilityMode::sync;
   Duration sync_interval = std::chrono::milliseconds(50);
@@ -68,6 +106,13 @@ struct BrokerOptions {
   // Bytes free on the data directory's file system, and how many must stay free for acks.
   std::function<std::uint64_t()> free_disk_bytes;  // empty: never low
   std::uint64_t disk_reserve_bytes = 256ULL << 20;
+  // Processes that run hooks at once, and what to start for them; empty: this very program.
+  std::uint32_t max_hook_hosts = 64;
+  std::string hook_program;
+  // What scripts log, and what is worth knowing about hooks; from threads of the broker.
+  std::function<void(const QueueName&, HookKind, std::string_view text)> on_hook_log;
+  std::function<void(const QueueName&, HookKind, std::string_view text)> on_hook_trouble;
+  std::function<void(std::string_view text)> on_hook_notice;
   // Called once, from the commit thread, with the reason.
   std::function<void(const Error&)> on_fatal;
   // Called for each backup that was tried, when it has ended.
@@ -90,6 +135,10 @@ class Broker {
   virtual void fail(std::vector<FailItem> items, Done<ItemResults<Failed>> done) = 0;
   virtual void release(std::vector<ReleaseItem> items, Done<ItemResults<Released>> done) = 0;
   virtual void extend(std::vector<ExtendItem> items, Done<ItemResults<Extended>> done) = 0;
+  // Gives back, unharmed, what workers of the server that was before (ClaimCommand::own) held when
+  // it ended; how many jobs. Until then these leases do not expire, so call it once at each start,
+  // when nobody works on them any more.
+  virtual void release_own(Done<std::size_t> done) = 0;
 
   virtual void put_queue(PutQueueCommand command, Done<PutQueueReply> done) = 0;
   virtual void edit_queue(QueueName name, ConfigEdit edit, Done<QueueStats> done) = 0;
@@ -132,6 +181,26 @@ class Broker {
   // Runs beside everything else and may take long. Errc::backup_running: one at a time; the others
   // are those of Storage::backup().
   virtual void backup(BackupCommand command, Done<BackupReply> done) = 0;
+
+  // Runtime values that hooks look up. Hooks see a change from the next call on.
+  virtual void set_config(ConfigEntry entry, Done<ConfigEntry> done) = 0;
+  virtual void unset_config(std::string ns, std::string key, Done<ConfigEntry> done) = 0;
+  virtual void show_config(std::string ns, std::string key, Done<ConfigEntry> done) = 0;
+  virtual void list_config(std::string ns, Done<std::vector<ConfigEntry>> done) = 0;  // by key
+
+  // What jobs that name a throttle key may be started with. An empty `ns`: all namespaces.
+  virtual void set_throttle(Throttle throttle, Done<ThrottleStats> done) = 0;
+  virtual void unset_throttle(std::string ns, std::string key, Done<ThrottleStats> done) = 0;
+  virtual void show_throttle(std::string ns, std::string key, Done<ThrottleStats> done) = 0;
+  virtual void list_throttles(std::string ns,
+                              Done<std::vector<ThrottleStats>> done) = 0;  // by namespace and key
+
+  // Changes all of them or none. Notes with keys that begin with `prefix`, by key.
+  virtual void change_notes(std::vector<NoteChange> changes, Done<std::size_t> done) = 0;
+  virtual void list_notes(std::string prefix, Done<std::vector<Note>> done) = 0;
+
+  virtual void try_hook(HookTrialRequest request, Done<HookTrialReply> done) = 0;
+  virtual void replay_hook(HookReplayRequest request, Done<HookReplayReply> done) = 0;
 
   virtual EventHub& events() = 0;
   virtual BrokerMetrics metrics() const = 0;

@@ -86,6 +86,28 @@ struct Encoder {
   void operator()(const EraseWebhook& change) const {
     batch.erase(Keyspace::meta, storage::webhook_key(change.key));
   }
+  void operator()(const PutConfig& change) const {
+    batch.put(Keyspace::meta, storage::config_key(change.entry.ns, change.entry.key),
+              storage::encode_config(change.entry));
+  }
+  void operator()(const EraseConfig& change) const {
+    batch.erase(Keyspace::meta, storage::config_key(change.ns, change.key));
+  }
+  void operator()(const PutThrottle& change) const {
+    const Throttle& throttle = change.record.throttle;
+    batch.put(Keyspace::meta, storage::throttle_key(throttle.ns, throttle.key),
+              storage::encode_throttle(change.record));
+  }
+  void operator()(const EraseThrottle& change) const {
+    batch.erase(Keyspace::meta, storage::throttle_key(change.ns, change.key));
+  }
+  void operator()(const PutNote& change) const {
+    batch.put(Keyspace::meta, storage::note_key(change.note.key),
+              storage::encode_note(change.note));
+  }
+  void operator()(const EraseNote& change) const {
+    batch.erase(Keyspace::meta, storage::note_key(change.key));
+  }
   void operator()(const PutServer& change) const {
     batch.put(Keyspace::meta, storage::kServerKey, storage::encode_server(change.server));
   }

@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "model/config_entry.h"
 #include "model/job.h"
+#include "model/note.h"
 #include "model/operation.h"
 #include "model/queue.h"
 #include "model/server_state.h"
+#include "model/throttle.h"
 #include "model/webhook.h"
 #include "storage/batch.h"
 
@@ -89,6 +92,26 @@ struct PutWebhook {
 struct EraseWebhook {
   WebhookKey key;
 };
+struct PutConfig {
+  ConfigEntry entry;
+};
+struct PutThrottle {
+  ThrottleRecord record;
+};
+struct EraseThrottle {
+  std::string ns;
+  std::string key;
+};
+struct EraseConfig {
+  std::string ns;
+  std::string key;
+};
+struct PutNote {
+  Note note;
+};
+struct EraseNote {
+  std::string key;
+};
 struct PutServer {
   ServerState server;
 };
@@ -96,7 +119,8 @@ struct PutServer {
 using Change =
     std::variant<PutJob, PutState, EraseJob, Bury, Complete, EraseDead, EraseCompleted, EraseEnding,
                  PutKey, EraseKey, PutQueue, EraseQueue, PutTotals, PutOperation, EraseOperation,
-                 PutAudit, EraseAudit, PutWebhook, EraseWebhook, PutServer>;
+                 PutAudit, EraseAudit, PutWebhook, EraseWebhook, PutConfig, EraseConfig,
+                 PutThrottle, EraseThrottle, PutNote, EraseNote, PutServer>;
 
 struct ChangeSet {
   std::vector<Change> changes;

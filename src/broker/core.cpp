@@ -21,8 +21,12 @@ class Recovery : private storage::LiveJobVisitor {
   Status run() {
     REPRISE_TRY(restore_server());
     REPRISE_TRY(restore_queues());
+    REPRISE_TRY(restore_config());
+    REPRISE_TRY(restore_throttles());
     REPRISE_TRY(restore_operations());
-    return storage_.visit_live_jobs(*this);
+    REPRISE_TRY(storage_.visit_live_jobs(*this));
+    engine_.finish_restore();
+    return ok();
   }
 
  private:
@@ -45,6 +49,28 @@ class Recovery : private storage::LiveJobVisitor {
       if (!totals) return totals.error();
       engine_.restore_queue(*queue, *totals);
       numbers_.insert(queue->number);
+    }
+    return cursor->status();
+  }
+
+  Status restore_config() {
+    const auto cursor = snapshot_->cursor(Keyspace::meta, storage::kConfigPrefix,
+                                          storage::prefix_end(storage::kConfigPrefix));
+    for (; cursor->valid(); cursor->next()) {
+      const auto entry = storage::decode_config(cursor->value());
+      if (!entry) return entry.error();
+      engine_.restore_config(*entry);
+    }
+    return cursor->status();
+  }
+
+  Status restore_throttles() {
+    const auto cursor = snapshot_->cursor(Keyspace::meta, storage::kThrottlePrefix,
+                                          storage::prefix_end(storage::kThrottlePrefix));
+    for (; cursor->valid(); cursor->next()) {
+      const auto record = storage::decode_throttle(cursor->value());
+      if (!record) return record.error();
+      engine_.restore_throttle(*record);
     }
     return cursor->status();
   }
@@ -72,9 +98,10 @@ class Recovery : private storage::LiveJobVisitor {
   }
 
   // storage::LiveJobVisitor.
-  Status fresh(QueueNumber queue, Priority priority, std::span<const Seq> seqs) override {
+  Status fresh(QueueNumber queue, Priority priority, const Scheduling& scheduling,
+               std::span<const Seq> seqs) override {
     REPRISE_TRY(require_queue(queue));
-    engine_.restore_fresh(queue, priority, seqs);
+    engine_.restore_fresh(queue, priority, scheduling, seqs);
     return ok();
   }
   Status other(const storage::LiveJob& job) override {
@@ -82,6 +109,7 @@ class Recovery : private storage::LiveJobVisitor {
     Engine::StoredJob stored{.key = job.key,
                              .priority = job.priority,
                              .expires_at = job.expires_at,
+                             .scheduling = job.scheduling,
                              .state = job.state ? &*job.state : nullptr};
     if (job.state && job.state->status == JobStatus::active) {
       // A lease that ends gives its job's bytes back without reading it.
@@ -103,12 +131,9 @@ class Recovery : private storage::LiveJobVisitor {
     const std::string key = storage::job_key(job);
     const auto bytes = snapshot_->get(Keyspace::jobs, key);
     if (!bytes) return bytes.error();
-    const auto outline = storage::decode_job_outline(bytes->value_or(std::string()));
-    if (!outline) {
-      return Error{outline.error().code,
-                   storage::describe_job(key) + ": " + outline.error().detail};
-    }
-    return outline->byte_size;
+    const auto size = storage::decode_job_byte_size(bytes->value_or(std::string()));
+    if (size) return *size;
+    return Error{size.error().code, storage::describe_job(key) + ": " + size.error().detail};
   }
 
   const storage::Storage& storage_;

@@ -43,6 +43,8 @@ class BrokerCore {
   Engine& engine() { return engine_; }
   const BatchLedger& ledger() const { return ledger_; }
 
+  void change_note(NoteChange change) { ledger_.change_note(std::move(change)); }
+
   bool has_open_changes() const { return !ledger_.open_changes().empty(); }
   SealedBatch seal(Timestamp now);
   void settled(std::uint64_t batch) { ledger_.settled(batch); }

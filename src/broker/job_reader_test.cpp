@@ -25,14 +25,14 @@ class JobReaderTest : public ::testing::Test {
     PushCommand command{.queue = kQueue};
     command.jobs.emplace_back(
         NewJob{.payload = std::move(payload), .headers = std::move(headers), .delay = delay});
-    return core->engine().push(std::move(command), clock.now())->results[0]->seq;
+    return (*core->engine().push(next_request++, std::move(command), clock.now()))->results[0]->seq;
   }
   LeaseToken claim() {
     return (*core->engine().claim(next_claim++, {.queue = kQueue}, clock.now()))->jobs.at(0).token;
   }
   void fail(LeaseToken token, std::string error, bool final) {
     const std::vector<FailItem> items{{.token = token, .error = std::move(error), .final = final}};
-    ASSERT_TRUE(core->engine().fail(items, clock.now())[0].has_value());
+    ASSERT_TRUE(core->engine().fail(next_request++, items, clock.now())->at(0).has_value());
   }
   JobReader reader() {
     const SealedBatch batch = core->seal(clock.now());
@@ -56,6 +56,7 @@ class JobReaderTest : public ::testing::Test {
   test::FakeClock clock;
   std::unique_ptr<BrokerCore> core;
   ClaimId next_claim = 1;
+  RequestId next_request = 1;
 };
 
 // One job in each status, pushed in this order: dead, failed, active, pending, scheduled.

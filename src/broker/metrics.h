@@ -32,6 +32,10 @@ struct BrokerMetrics {
   std::uint64_t free_disk_bytes = 0;
   bool disk_low = false;
   std::uint64_t operations_running = 0;
+  std::uint64_t hook_hosts = 0;
+  std::uint64_t hook_hosts_started = 0;
+  std::uint64_t hook_hosts_killed = 0;
+  std::uint64_t hook_hosts_lost = 0;
 };
 
 }  // namespace reprise

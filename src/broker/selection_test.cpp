@@ -29,10 +29,11 @@ class SelectionTest : public testing::Test {
   Seq fail(const std::string& error, Headers headers = {}) {
     PushCommand command{.queue = queue_};
     command.jobs.emplace_back(NewJob{.payload = "1", .headers = std::move(headers)});
-    const Seq seq = core_->engine().push(std::move(command), clock_.now())->results[0]->seq;
+    const auto pushed = core_->engine().push(++requests_, std::move(command), clock_.now());
+    const Seq seq = (*pushed)->results[0]->seq;
     const auto claimed = core_->engine().claim(++claims_, {.queue = queue_}, clock_.now());
     const std::vector<FailItem> items{{.token = (*claimed)->jobs.at(0).token, .error = error}};
-    EXPECT_TRUE(core_->engine().fail(items, clock_.now())[0]);
+    EXPECT_TRUE(core_->engine().fail(++requests_, items, clock_.now())->at(0));
     return seq;
   }
   void commit() {
@@ -71,6 +72,7 @@ class SelectionTest : public testing::Test {
   std::unique_ptr<storage::Storage> storage_ = storage::make_memory_storage();
   std::unique_ptr<BrokerCore> core_;
   ClaimId claims_ = 0;
+  RequestId requests_ = 0;
 };
 
 TEST_F(SelectionTest, TakesTheDeadFromTheLongestDeadOn) {

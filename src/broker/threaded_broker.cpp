@@ -85,6 +85,7 @@ ThreadedBroker::ThreadedBroker(storage::Storage& storage, const Clock& clock,
                      wake_.notify_one();
                    },
                .on_fatal = [this](const Error& error) { on_fatal(error); }}),
+      hooks_(start_hooks()),
       engine_thread_([this] { run_engine(); }),
       housekeeper_(std::make_unique<Housekeeper>(storage, clock, housekeeping())) {
   for (const Operation& operation : unfinished_) {
@@ -102,6 +103,7 @@ void ThreadedBroker::stop() {
   wake_.notify_one();
   housekeeper_->stop();
   if (engine_thread_.joinable()) engine_thread_.join();
+  hooks_->stop();
   commit_.stop();
   reader_.stop();
   scanner_.stop();
@@ -137,12 +139,21 @@ Status ThreadedBroker::admit(Queued queued) {
   return ok();
 }
 
+void ThreadedBroker::admit_own(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    inbox_.push_back({std::move(task)});
+  }
+  wake_.notify_one();
+}
+
 void ThreadedBroker::push(PushCommand command, Done<PushReply> done) {
   const std::size_t bytes = size_of(command);
-  post<PushReply>(std::move(done), bytes,
-                  [this, command = std::move(command)](Timestamp now) mutable {
-                    return core_->engine().push(std::move(command), now);
-                  });
+  post_waiting<PushReply>(
+      std::move(done), bytes, waiting_pushes_,
+      [this, command = std::move(command)](RequestId id, Timestamp now) mutable {
+        return core_->engine().push(id, std::move(command), now);
+      });
 }
 
 ClaimId ThreadedBroker::claim(ClaimCommand command, Done<ClaimReply> done) {
@@ -175,9 +186,10 @@ void ThreadedBroker::ack(std::vector<AckItem> items, Done<ItemResults<Acked>> do
 void ThreadedBroker::fail(std::vector<FailItem> items, Done<ItemResults<Failed>> done) {
   std::size_t bytes = 0;
   for (const FailItem& item : items) bytes += item.error.size();
-  post<ItemResults<Failed>>(
-      std::move(done), bytes,
-      [this, items = std::move(items)](Timestamp now) { return core_->engine().fail(items, now); });
+  post_waiting<ItemResults<Failed>>(std::move(done), bytes, waiting_fails_,
+                                    [this, items = std::move(items)](RequestId id, Timestamp now) {
+                                      return core_->engine().fail(id, items, now);
+                                    });
 }
 
 void ThreadedBroker::release(std::vector<ReleaseItem> items, Done<ItemResults<Released>> done) {
@@ -192,17 +204,10 @@ void ThreadedBroker::extend(std::vector<ExtendItem> items, Done<ItemResults<Exte
   });
 }
 
-void ThreadedBroker::put_queue(PutQueueCommand command, Done<PutQueueReply> done) {
-  post<PutQueueReply>(std::move(done), 0, [this, command = std::move(command)](Timestamp now) {
-    return core_->engine().put_queue(command, now);
+void ThreadedBroker::release_own(Done<std::size_t> done) {
+  post<std::size_t>(std::move(done), 0, [this](Timestamp now) {
+    return Result<std::size_t>(core_->engine().release_own(now));
   });
-}
-
-void ThreadedBroker::edit_queue(QueueName name, ConfigEdit edit, Done<QueueStats> done) {
-  post<QueueStats>(std::move(done), 0,
-                   [this, name = std::move(name), edit = std::move(edit)](Timestamp now) {
-                     return core_->engine().edit_queue(name, edit, now);
-                   });
 }
 
 void ThreadedBroker::pause_queue(QueueName name, bool paused, Done<QueueStats> done) {
@@ -276,6 +281,7 @@ void ThreadedBroker::drop_job(QueueName queue, std::string id, std::string asked
 
 void ThreadedBroker::run_engine() {
   name_this_thread("engine");
+  take_hook_work(last_now_);  // what the recovery found, before anybody asks
   while (true) {
     std::vector<Queued> tasks = wait_for_tasks();
     {
@@ -320,6 +326,7 @@ void ThreadedBroker::apply(std::vector<Queued> tasks) {
   if (engine.next_wake() <= now && !open_batch_is_full()) engine.tick(now);
   for (Queued& queued : tasks) queued.task(now);
   open_commands_ += tasks.size();
+  take_hook_work(now);
   take_answers();
   sweep_keys_if_due(now);
 }
@@ -330,6 +337,12 @@ void ThreadedBroker::take_answers() {
     if (found == waiting_.end()) continue;
     reply_with_batch<ClaimReply>(std::move(found->second), std::move(answer.reply));
     waiting_.erase(found);
+  }
+  for (Engine::PushAnswer& answer : core_->engine().take_push_answers()) {
+    answer_waiting<PushReply>(waiting_pushes_, answer.id, std::move(answer.reply));
+  }
+  for (Engine::FailAnswer& answer : core_->engine().take_fail_answers()) {
+    answer_waiting<ItemResults<Failed>>(waiting_fails_, answer.id, std::move(answer.results));
   }
 }
 
@@ -363,6 +376,7 @@ void ThreadedBroker::submit_open_batch() {
 // The last batch: waiting claims are answered, what was accepted is committed.
 void ThreadedBroker::finish() {
   core_->engine().cancel_all_claims();
+  core_->engine().give_up_hook_calls({Errc::shutting_down, "the server is stopping"});
   take_answers();
   while (true) {
     submit_open_batch();
@@ -457,6 +471,11 @@ BrokerMetrics ThreadedBroker::metrics() const {
   metrics.free_disk_bytes = disk_guard_.free_bytes();
   metrics.disk_low = disk_low();
   metrics.operations_running = housekeeper_->running();
+  const hooks::HookRunnerMetrics hosts = hooks_->metrics();
+  metrics.hook_hosts = hosts.hosts;
+  metrics.hook_hosts_started = hosts.started;
+  metrics.hook_hosts_killed = hosts.killed;
+  metrics.hook_hosts_lost = hosts.lost;
   return metrics;
 }
 

@@ -7,6 +7,7 @@
 //   reader: browse, show, ids.   scanner: reads that may take long.
 //   maintenance: disk space of deleted queues, old keys, backups.
 //   housekeeper: operations, and ended jobs that are kept no longer.
+//   hooks: asks the hooks of queues; its answers come back through the inbox.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -26,6 +27,7 @@
 #include "broker/disk_guard.h"
 #include "broker/housekeeper.h"
 #include "broker/worker_thread.h"
+#include "hooks/hook_runner.h"
 
 namespace reprise {
 
@@ -42,6 +44,7 @@ class ThreadedBroker final : public Broker {
   void fail(std::vector<FailItem> items, Done<ItemResults<Failed>> done) override;
   void release(std::vector<ReleaseItem> items, Done<ItemResults<Released>> done) override;
   void extend(std::vector<ExtendItem> items, Done<ItemResults<Extended>> done) override;
+  void release_own(Done<std::size_t> done) override;
 
   void put_queue(PutQueueCommand command, Done<PutQueueReply> done) override;
   void edit_queue(QueueName name, ConfigEdit edit, Done<QueueStats> done) override;
@@ -68,6 +71,19 @@ class ThreadedBroker final : public Broker {
                         Done<std::vector<PendingWebhook>> done) override;
   void finish_webhooks(std::vector<WebhookKey> keys, Done<std::uint64_t> done) override;
   void on_webhooks(std::function<void()> told) override;
+
+  void set_config(ConfigEntry entry, Done<ConfigEntry> done) override;
+  void unset_config(std::string ns, std::string key, Done<ConfigEntry> done) override;
+  void show_config(std::string ns, std::string key, Done<ConfigEntry> done) override;
+  void list_config(std::string ns, Done<std::vector<ConfigEntry>> done) override;
+  void change_notes(std::vector<NoteChange> changes, Done<std::size_t> done) override;
+  void list_notes(std::string prefix, Done<std::vector<Note>> done) override;
+  void set_throttle(Throttle throttle, Done<ThrottleStats> done) override;
+  void unset_throttle(std::string ns, std::string key, Done<ThrottleStats> done) override;
+  void show_throttle(std::string ns, std::string key, Done<ThrottleStats> done) override;
+  void list_throttles(std::string ns, Done<std::vector<ThrottleStats>> done) override;
+  void try_hook(HookTrialRequest request, Done<HookTrialReply> done) override;
+  void replay_hook(HookReplayRequest request, Done<HookReplayReply> done) override;
 
   void backup(BackupCommand command, Done<BackupReply> done) override;
 
@@ -97,8 +113,18 @@ class ThreadedBroker final : public Broker {
   template <class T, class Apply>
   void post(Done<T> done, std::size_t bytes, Apply apply);
   Status admit(Queued queued);
+  // What the broker sends itself is never too much: it has its own bounds.
+  void admit_own(Task task);
   template <class T>
   void reply_with_batch(Done<T> done, Result<T> result);
+  // As post(), for what may have to wait for hooks: `apply(id, now)` returns nothing then, and
+  // take_answers() finds who waits by the id.
+  template <class T, class Apply>
+  void post_waiting(Done<T> done, std::size_t bytes,
+                    absl::flat_hash_map<RequestId, Done<T>>& waiting, Apply apply);
+  template <class T>
+  void answer_waiting(absl::flat_hash_map<RequestId, Done<T>>& waiting, RequestId id,
+                      Result<T> result);
   // Runs `read(start)` on the reader's thread once all that came before is committed.
   template <class T, class Read>
   void post_read(WorkerThread& reader, QueueName queue, Done<T> done, Read read);
@@ -109,6 +135,21 @@ class ThreadedBroker final : public Broker {
   using SelectionAction = Result<SelectionReply> (Engine::*)(const SelectionCommand&, Timestamp);
   void select(SelectionRequest request, SelectionAction act, Done<SelectionReply> done);
   Housekeeper::Requests housekeeping();
+
+  // threaded_broker_hooks.cpp
+  // Whether the scripts of a config can be used; `then` runs on some thread, or at once.
+  using Checked = absl::AnyInvocable<void(Status)>;
+  void check_hooks(QueueName queue, QueueConfig config, HookKind from, Checked then);
+  void take_hook_work(Timestamp now);
+  // On the engine's thread: a queue, and a script to try with it.
+  struct TrialStart {
+    QueueRecord queue;
+    std::string source;
+  };
+  Result<TrialStart> start_trial(const QueueName& queue, HookKind hook,
+                                 const std::optional<std::string>& given);
+  Result<HookReplayReply> replay(const HookReplayRequest& request, const TrialStart& start);
+  std::unique_ptr<hooks::HookRunner> start_hooks();
 
   void run_engine();
   std::vector<Queued> wait_for_tasks();
@@ -138,6 +179,9 @@ class ThreadedBroker final : public Broker {
   std::unique_ptr<BrokerCore> core_;
   const std::vector<Operation> unfinished_;  // when the server started
   absl::flat_hash_map<ClaimId, Done<ClaimReply>> waiting_;
+  absl::flat_hash_map<RequestId, Done<PushReply>> waiting_pushes_;
+  absl::flat_hash_map<RequestId, Done<ItemResults<Failed>>> waiting_fails_;
+  RequestId next_request_ = 1;
   std::vector<CommitThread::Reply> open_replies_;
   std::size_t open_commands_ = 0;
   Timestamp last_now_{};
@@ -159,6 +203,7 @@ class ThreadedBroker final : public Broker {
   WorkerThread scanner_;  // reads that may take long
   WorkerThread maintenance_;
   CommitThread commit_;
+  std::unique_ptr<hooks::HookRunner> hooks_;
   std::thread engine_thread_;
   std::unique_ptr<Housekeeper> housekeeper_;
 };

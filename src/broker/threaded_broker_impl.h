@@ -27,6 +27,32 @@ void ThreadedBroker::reply_with_batch(Done<T> done, Result<T> result) {
       [done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
 }
 
+template <class T, class Apply>
+void ThreadedBroker::post_waiting(Done<T> done, std::size_t bytes,
+                                  absl::flat_hash_map<RequestId, Done<T>>& waiting, Apply apply) {
+  auto shared_done = std::make_shared<Done<T>>(std::move(done));
+  Task task = [this, shared_done, &waiting, apply = std::move(apply)](Timestamp now) mutable {
+    const RequestId id = next_request_++;
+    if (auto reply = apply(id, now)) {
+      reply_with_batch<T>(std::move(*shared_done), std::move(*reply));
+    } else {
+      waiting.emplace(id, std::move(*shared_done));
+    }
+  };
+  if (const Status admitted = admit({std::move(task), bytes}); !admitted) {
+    (*shared_done)(admitted.error());
+  }
+}
+
+template <class T>
+void ThreadedBroker::answer_waiting(absl::flat_hash_map<RequestId, Done<T>>& waiting, RequestId id,
+                                    Result<T> result) {
+  const auto found = waiting.find(id);
+  if (found == waiting.end()) return;
+  reply_with_batch<T>(std::move(found->second), std::move(result));
+  waiting.erase(found);
+}
+
 template <class T, class Read>
 void ThreadedBroker::read_on(WorkerThread& reader, Done<T> done, Read read) {
   // Shared for the same reason.

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/help_formatter.h"
+#include "cli/spool_commands.h"
 #include "cli/usage_error.h"
 #include "reprise_version.h"
 
@@ -31,9 +32,14 @@ constexpr char kExamples[] =
     "  reprise queue ack TOKEN                           done\n"
     "  reprise queue inspect orders                      what has died\n"
     "  reprise queue retry orders --all                  bring it back\n"
+    "  reprise worker start shipper                      have the server work on it\n"
+    "  reprise spool add order.created --data '{}'       keep an event until it can be sent\n"
     "\n"
-    "Exit codes: 0 done, 1 refused or not found, 2 wrong usage, 3 server unreachable.\n"
-    "Environment: REPRISE_URL, REPRISE_TOKEN, NO_COLOR. More: reprise COMMAND --help";
+    "Exit codes: 0 done, 1 refused or not found, 2 wrong usage, 3 server unreachable;\n"
+    "of run: 4 cancelled, 5 lost, 6 still running;\n"
+    "of spool drain: 4 another process drains, 5 there is more to send.\n"
+    "Environment: REPRISE_URL, REPRISE_TOKEN, REPRISE_PROJECT, REPRISE_SPOOL, NO_COLOR.\n"
+    "More: reprise COMMAND --help";
 
 void add_queue_commands(CLI::App& app, const Commands& commands) {
   CLI::App& queue = add_command(app, {.name = "queue",
@@ -72,7 +78,16 @@ void add_commands(CLI::App& app, int& exit_code) {
 
   const Commands commands(exit_code);
   add_queue_commands(app, commands);
+  add_spool_commands(app, commands);
+  add_throttle_commands(app, commands);
+  add_worker_commands(app, commands);
+  add_run_commands(app, commands);
+  add_project_commands(app, commands);
+  add_timers_command(app, commands);
   add_operation_commands(app, commands);
+  add_hook_commands(app, commands);
+  add_config_commands(app, commands);
+  add_runbook_commands(app, commands);
   add_status_command(app, commands);
   add_backup_command(app, commands);
   add_events_command(app, commands);

@@ -12,41 +12,26 @@
 #include "cli/command_tree.h"
 #include "cli/completion.h"
 #include "cli/manpage.h"
+#include "support/cli_run.h"
 
 namespace reprise::cli {
 namespace {
 
+using test::CliRun;
+using test::run_cli;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-struct Ran {
-  int exit_code;
-  std::string out;
-  std::string err;
-};
-
-Ran run(std::vector<const char*> args) {
-  args.insert(args.begin(), "reprise");
-  int exit_code = 0;
-  CLI::App app;
-  add_commands(app, exit_code);
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  const int code = parse_and_run(app, static_cast<int>(args.size()), args.data(), exit_code);
-  std::string out = ::testing::internal::GetCapturedStdout();
-  return {.exit_code = code, .out = out, .err = ::testing::internal::GetCapturedStderr()};
-}
-
 // Nothing listens on port 1.
-Ran run_without_server(std::vector<const char*> args) {
+CliRun run_without_server(std::vector<const char*> args) {
   args.insert(args.end(), {"--server", "http://127.0.0.1:1"});
-  return run(std::move(args));
+  return run_cli(std::move(args));
 }
 
 TEST(App, HelpAndVersionAreSuccess) {
-  EXPECT_EQ(run({"--help"}).exit_code, 0);
-  EXPECT_THAT(run({"--version"}).out, HasSubstr("reprise "));
-  const auto help = run({"queue", "push", "--help"});
+  EXPECT_EQ(run_cli({"--help"}).exit_code, 0);
+  EXPECT_THAT(run_cli({"--version"}).out, HasSubstr("reprise "));
+  const auto help = run_cli({"queue", "push", "--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.out, HasSubstr("Usage: reprise queue push [OPTIONS] QUEUE [PAYLOAD]"));
   EXPECT_THAT(help.out, HasSubstr("Examples:"));
@@ -63,13 +48,21 @@ TEST(App, WrongUsageIsTwo) {
       {"queue", "claim", "q", "--max", "many"},
       {"queue", "claim", "q", "--wait", "soon"},
       {"queue", "claim", "q", "--lane", "middle"},
-      {"queue", "push", "q"},
       {"queue", "push", "q", "plain"},
       {"queue", "push", "q", "1", "--header", "x"},
       {"queue", "push", "q", "1", "--stdin"},
       {"queue", "push", "q", "--stdin", "--key", "k"},
       {"queue", "push", "q", "--stdin", "--envelope", "--raw"},
       {"queue", "push", "q", "--file", "/nonexistent/file"},
+      {"queue", "push", "q", "1", "--weight", "x"},
+      {"queue", "push", "q", "1", "--weight", "-1"},
+      {"queue", "push", "q", "1", "--weight", "1.5"},
+      {"queue", "push", "q", "1", "--fairness-key"},
+      {"queue", "push", "q", "1", "--fairness-key", "\xff"},
+      {"queue", "push", "q", "1", "--throttle-key", "\xff"},
+      {"queue", "push", "q", "--stdin", "--envelope", "--fairness-key", "a"},
+      {"queue", "push", "q", "--stdin", "--envelope", "--weight", "2"},
+      {"queue", "push", "q", "--stdin", "--envelope", "--throttle-key", "a"},
       {"queue", "update", "q"},
       {"queue", "create", "q", "--max-bytes", "64 megs"},
       {"queue", "jobs", "q", "--all", "--limit", "5"},
@@ -90,6 +83,65 @@ TEST(App, WrongUsageIsTwo) {
       {"queue", "retry", "q", "--all", "--status", "pending"},
       {"queue", "purge", "q", "--all", "--status", "dead"},
       {"queue", "purge", "q", "--dry-run"},
+      {"queue", "create", "q", "--on-failure-file", "/nonexistent/file"},
+      {"queue", "create", "q", "--on-failure-file", ""},
+      {"queue", "update", "q", "--on-enqueue-file", "-", "--on-failure-file", "-"},
+      {"queue", "create", "q", "--on-hook-error", "panic"},
+      {"queue", "create", "q", "--concurrency", "few"},
+      {"queue", "update", "q", "--breaker", "min"},
+      {"queue", "create", "q", "--hook-timeout-ms", "10ms"},
+      {"queue", "create", "q", "--hook-memory", "much"},
+      {"hook"},
+      {"hook", "test", "q"},
+      {"hook", "test", "q", "--on-failure", "--sample", "/nonexistent/file"},
+      {"hook", "test", "q", "--on-failure", "--sample", "/dev/null"},
+      {"hook", "test", "q", "--on-failure-file", "a", "--on-enqueue-file", "b", "--sample", "c"},
+      {"hook", "test", "q", "--on-failure-file", "a", "--on-failure", "--sample", "c"},
+      {"hook", "replay", "q", "--on-failure-file", "/nonexistent/file"},
+      {"hook", "replay", "q", "--on-enqueue-file", "a"},
+      {"hook", "replay", "q", "--limit", "10001"},
+      {"hook", "replay", "q", "--status", "active"},
+      {"hook", "show"},
+      {"hook", "show", "q", "--on-failure", "--on-enqueue"},
+      {"config"},
+      {"config", "set", "k"},
+      {"config", "set", "k", "\xff"},
+      {"config", "set", "", "v"},
+      {"config", "get"},
+      {"config", "list", "k"},
+      {"throttle"},
+      {"throttle", "set", "k"},
+      {"throttle", "set", "k", "fast"},
+      {"throttle", "set", "k", "0/s"},
+      {"throttle", "set", "k", "1.5/s"},
+      {"throttle", "set", "", "1/s"},
+      {"throttle", "set", "k", "1/s", "--burst", "many"},
+      {"throttle", "list", "k"},
+      {"throttle", "unset"},
+      {"throttle", "unset", ""},
+      {"worker"},
+      {"worker", "start"},
+      {"worker", "stop", "a", "--all"},
+      {"worker", "start", "a", "--now"},
+      {"worker", "resize", "a"},
+      {"worker", "resize", "a", "0"},
+      {"worker", "resize", "a", "many"},
+      {"worker", "logs"},
+      {"worker", "logs", "a", "--tail", "much"},
+      {"run"},
+      {"run", "ship", "extra"},
+      {"run", "ship", "list"},
+      {"run", "--json", "list"},
+      {"run", "ship", "--item", "plain"},
+      {"run", "ship", "--item", "1", "--item-stdin"},
+      {"run", "list", "--status", "done"},
+      {"run", "show"},
+      {"run", "wait", "3K9M", "--timeout", "soon"},
+      {"project"},
+      {"project", "add", "/nonexistent"},
+      {"project", "remove"},
+      {"timers", "--limit", "0"},
+      {"status", "-n", "a", "--project", "b"},
       {"operation"},
       {"operation", "show", "seven"},
       {"audit", "--action", "look"},
@@ -99,7 +151,7 @@ TEST(App, WrongUsageIsTwo) {
       {"completion", "tcsh"},
   };
   for (const auto& args : wrong) {
-    const auto ran = run(args);
+    const auto ran = run_cli(args);
     EXPECT_EQ(ran.exit_code, 2) << ::testing::PrintToString(args) << ran.err;
     EXPECT_THAT(ran.err, HasSubstr("eprise")) << ::testing::PrintToString(args);
     EXPECT_THAT(ran.out, IsEmpty());
@@ -107,28 +159,63 @@ TEST(App, WrongUsageIsTwo) {
 }
 
 TEST(App, SaysWhatWasProbablyMeant) {
-  EXPECT_EQ(run({"queue", "psuh", "orders"}).err,
+  EXPECT_EQ(run_cli({"queue", "psuh", "orders"}).err,
             "reprise: unknown command 'psuh'; did you mean 'push'? See: reprise queue --help\n");
-  EXPECT_THAT(run({"quue", "list"}).err, HasSubstr("did you mean 'queue'?"));
-  EXPECT_THAT(run({"queue", "list", "--jsno"}).err, HasSubstr("did you mean '--json'?"));
-  EXPECT_EQ(run({"--json", "queue", "list"}).err,
+  EXPECT_THAT(run_cli({"quue", "list"}).err, HasSubstr("did you mean 'queue'?"));
+  EXPECT_THAT(run_cli({"queue", "list", "--jsno"}).err, HasSubstr("did you mean '--json'?"));
+  EXPECT_EQ(run_cli({"queue", "update", "q", "--breaker", "min=5,windw=1m"}).err,
+            "reprise: --breaker: unknown field 'windw'; did you mean 'window'? See: reprise queue "
+            "update --help\n");
+  EXPECT_EQ(run_cli({"--json", "queue", "list"}).err,
             "reprise: --json goes after the command. See: reprise --help\n");
 }
 
+TEST(App, ACommandThatHasCommandsMayTakeWordsOfItsOwn) {
+  EXPECT_EQ(run_cli({"run"}).err, "reprise: PIPELINE is required. See: reprise run --help\n");
+  EXPECT_EQ(run_cli({"run", "ship", "extra"}).err,
+            "reprise: unexpected argument 'extra'. See: reprise run --help\n");
+  EXPECT_EQ(run_cli({"run", "--json", "list"}).err,
+            "reprise: --json goes after the command. See: reprise run list --help\n");
+  EXPECT_THAT(run_cli({"worker", "start"}).err, HasSubstr("NAME or --all"));
+}
+
 TEST(App, AFlagsProblemNamesTheFlag) {
-  EXPECT_THAT(run({"queue", "push", "q", "1", "--delay", "5 parsecs"}).err, HasSubstr("--delay"));
-  EXPECT_THAT(run({"queue", "create", "q", "--lease", "soon"}).err, HasSubstr("--lease"));
+  EXPECT_THAT(run_cli({"queue", "push", "q", "1", "--delay", "5 parsecs"}).err,
+              HasSubstr("--delay"));
+  EXPECT_THAT(run_cli({"queue", "create", "q", "--lease", "soon"}).err, HasSubstr("--lease"));
+  EXPECT_EQ(run_cli({"queue", "create", "q", "--on-failure-file", "/nonexistent/a.lua"}).err,
+            "reprise: --on-failure-file: cannot read /nonexistent/a.lua: No such file or "
+            "directory. See: reprise queue create --help\n");
 }
 
 TEST(App, NoServerIsThree) {
   for (const auto& args : std::vector<std::vector<const char*>>{{"status"},
                                                                 {"queue", "list"},
+                                                                {"queue", "push", "q"},
                                                                 {"queue", "push", "q", "1"},
                                                                 {"queue", "ack", "t"},
                                                                 {"queue", "inspect", "q"},
                                                                 {"queue", "errors", "q"},
                                                                 {"queue", "retry", "q", "7ZK3"},
                                                                 {"queue", "purge", "q", "--all"},
+                                                                {"hook", "show", "q"},
+                                                                {"hook", "replay", "q"},
+                                                                {"config", "set", "k", "v"},
+                                                                {"config", "get", "k"},
+                                                                {"config", "list"},
+                                                                {"config", "unset", "k"},
+                                                                {"throttle", "set", "k", "1/s"},
+                                                                {"throttle", "list"},
+                                                                {"throttle", "unset", "k"},
+                                                                {"worker", "start", "a"},
+                                                                {"worker", "list"},
+                                                                {"worker", "logs", "a", "-f"},
+                                                                {"run", "ship"},
+                                                                {"run", "list"},
+                                                                {"run", "wait", "3K9M"},
+                                                                {"run", "logs", "3K9M", "-f"},
+                                                                {"project", "list"},
+                                                                {"timers"},
                                                                 {"operation", "list"},
                                                                 {"audit"},
                                                                 {"events"}}) {
@@ -208,12 +295,14 @@ TEST_F(Generated, CompletionKnowsEveryCommand) {
     for (const auto& path : paths) EXPECT_THAT(script, HasSubstr("'" + path + "')"));
     EXPECT_THAT(script, HasSubstr("'reprise queue push --delay'"));
     EXPECT_THAT(script, ::testing::Not(HasSubstr("'reprise queue push --json'")));
+    EXPECT_THAT(script, HasSubstr("'reprise hook test --sample') return 0"));
+    EXPECT_THAT(script, ::testing::Not(HasSubstr("'reprise queue push --delay') return 0")));
   }
   EXPECT_TRUE(zsh_completion(tree).starts_with("#compdef reprise\n"));
 }
 
 TEST_F(Generated, BashReadsTheCompletion) {
-  const auto ran = run({"completion", "bash"});
+  const auto ran = run_cli({"completion", "bash"});
   EXPECT_EQ(ran.exit_code, 0);
   FILE* const bash = popen("bash -n", "w");
   ASSERT_NE(bash, nullptr);
@@ -225,6 +314,8 @@ TEST_F(Generated, TheManPageHasEveryCommand) {
   const std::string page = man_page(tree, "1.2.3");
   EXPECT_TRUE(page.starts_with(".TH REPRISE 1"));
   for (const auto& path : paths) EXPECT_THAT(page, HasSubstr(escape_roff(path)));
+  EXPECT_THAT(page, HasSubstr(".SS reprise run\n"));
+  EXPECT_THAT(page, ::testing::Not(HasSubstr(".SS reprise queue\n")));
 }
 
 TEST(Roff, TextMeansItself) {

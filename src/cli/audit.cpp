@@ -16,8 +16,6 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
-
 constexpr auto kRight = Column::Align::right;
 
 struct AuditFlags {
@@ -100,7 +98,9 @@ void add_audit_command(CLI::App& root, const Commands& commands) {
       ->type_name("N")
       ->check(count_problem);
   add_no_header(command, flags->no_header);
-  commands.on_run(command, [flags](CommandContext& context) { return audit(context, *flags); });
+  commands.on_run(
+      command, [flags](CommandContext& context) { return audit(context, *flags); },
+      Scope::whole_server);
 }
 
 }  // namespace reprise::cli

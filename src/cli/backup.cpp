@@ -54,8 +54,9 @@ void add_backup_command(CLI::App& root, const Commands& commands) {
       ->check([](const std::string& text) {
         return text.empty() ? std::string("the directory must not be empty") : std::string();
       });
-  commands.on_run(command,
-                  [directory](CommandContext& context) { return backup(context, *directory); });
+  commands.on_run(
+      command, [directory](CommandContext& context) { return backup(context, *directory); },
+      Scope::whole_server);
 }
 
 }  // namespace reprise::cli

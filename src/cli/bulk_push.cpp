@@ -1,5 +1,7 @@
 #include "cli/bulk_push.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -14,16 +16,23 @@ bool one_job_may_be_the_cause(const client::Reply& reply) {
   return (reply.status == 400 || reply.status == 413) && code != "invalid_name";
 }
 
+// What has become of the jobs nobody knows, as without an answer.
+Error tells_nothing(int status) {
+  return {
+      Errc::unreachable,
+      fmt::format("the server's answer (HTTP {}) does not tell what became of each job", status)};
+}
+
 }  // namespace
 
 BulkPush::BulkPush(Send send, OnRejected on_rejected, bool create)
     : send_(std::move(send)), on_rejected_(std::move(on_rejected)), create_(create) {}
 
-bool BulkPush::add(std::uint64_t line, std::string job) {
+bool BulkPush::add(PushedJob job) {
   if (stop_) return false;
-  if (!items_.empty() && bytes_ + job.size() > kBatchBytes && !flush()) return false;
-  bytes_ += job.size();
-  items_.push_back({.line = line, .job = std::move(job)});
+  if (!items_.empty() && bytes_ + job.job.size() > kBatchBytes && !flush()) return false;
+  bytes_ += job.job.size();
+  items_.push_back(std::move(job));
   return items_.size() < kBatchJobs || flush();
 }
 
@@ -42,13 +51,20 @@ bool BulkPush::flush() {
 }
 
 bool BulkPush::send(std::size_t begin, std::size_t end) {
+  if (away_) return keep(begin, end);
   std::vector<std::string_view> jobs;
   for (std::size_t i = begin; i < end; ++i) jobs.push_back(items_[i].job);
   auto reply = send_(push_body(jobs, create_));
 
+  if (keep_ && is_away(reply)) return leave_to_spool(std::move(reply), begin, end);
   if (reply && !reply->refused()) {
-    count_results(reply->json()["results"], begin, end);
-    return true;
+    const auto results = reply->json()["results"].elements();
+    if (results.size() == end - begin) {
+      count_results(results, begin, end);
+      return true;
+    }
+    reply = tells_nothing(reply->status);
+    if (keep_) return leave_to_spool(std::move(reply), begin, end);
   }
   if (reply && one_job_may_be_the_cause(*reply)) {
     if (end - begin > 1) {
@@ -62,12 +78,36 @@ bool BulkPush::send(std::size_t begin, std::size_t end) {
   }
   stop_ = Stop{.reply = std::move(reply),
                .first_line = items_[begin].line,
-               .last_line = items_[end - 1].line};
+               .last_line = items_[end - 1].line,
+               .spool_error = {}};
   return false;
 }
 
-void BulkPush::count_results(client::JsonView results, std::size_t begin, std::size_t end) {
-  for (const auto& result : results.elements()) {
+bool BulkPush::leave_to_spool(Result<client::Reply> reply, std::size_t begin, std::size_t end) {
+  away_ = std::move(reply);
+  last_line_sent_ = items_[end - 1].line;
+  return keep(begin, end);
+}
+
+bool BulkPush::keep(std::size_t begin, std::size_t end) {
+  KeptJobs kept = keep_(std::span(items_).subspan(begin, end - begin));
+  counts_.spooled += kept.stored;
+  for (const auto& [line, problem] : kept.rejected) {
+    ++counts_.rejected;
+    on_rejected_(line, problem);
+  }
+  if (kept.dealt_with > 0) counts_.lines = items_[begin + kept.dealt_with - 1].line;
+  if (!kept.error) return true;
+  stop_ = Stop{.reply = *away_,
+               .first_line = items_[begin + kept.dealt_with].line,
+               .last_line = last_line_sent_,
+               .spool_error = std::move(kept.error)};
+  return false;
+}
+
+void BulkPush::count_results(const std::vector<JsonView>& results, std::size_t begin,
+                             std::size_t end) {
+  for (const auto& result : results) {
     const std::string status = result["status"].string_or("");
     if (status == "pushed") {
       ++counts_.pushed;

@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <utility>
 #include <vector>
 
-#include "base/ids.h"
-#include "base/json_writer.h"
 #include "base/text.h"
 #include "cli/escape.h"
 #include "cli/exit_code.h"
@@ -19,13 +16,6 @@
 
 namespace reprise::cli {
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
 
 Error token_error(std::string problem) {
   return {Errc::invalid_field, "--token-file: " + std::move(problem)};
@@ -67,36 +57,29 @@ Result<std::string> find_token(const CommonFlags& flags) {
 
 }  // namespace
 
-Problem problem_from(const Error& error) {
-  return {.code = std::string(errc_info(error.code).wire_name), .message = error.detail};
-}
+CommandContext::CommandContext(CommonFlags flags, NamespaceChoice place, client::Client client,
+                               std::string token)
+    : Output(flags.json, Terminal::detect()),
+      flags_(std::move(flags)),
+      place_(std::move(place)),
+      client_(std::move(client)),
+      token_(std::move(token)) {}
 
-Problem problem_from(client::JsonView error_object) {
-  return {.code = error_object["code"].string_or("internal"),
-          .message = error_object["message"].string_or("the server gave no reason")};
-}
-
-std::string to_json(const Problem& problem) {
-  JsonWriter json;
-  json.begin_object().key("code").value(problem.code).key("message").value(problem.message);
-  json.end_object();
-  return json.take();
-}
-
-CommandContext::CommandContext(CommonFlags flags, client::Client client)
-    : flags_(std::move(flags)), client_(std::move(client)), terminal_(Terminal::detect()) {}
-
-Result<CommandContext> CommandContext::make(const CommonFlags& flags) {
+Result<CommandContext> CommandContext::make(CommonFlags flags, Scope scope) {
   auto url = client::parse_server_url(flags.server);
   if (!url) return Error{Errc::invalid_field, "--server: " + url.error().detail};
   auto token = find_token(flags);
   if (!token) return token.error();
-  const std::string ns = flags.ns.empty() ? std::string(kDefaultNamespace) : flags.ns;
-  return CommandContext(flags, client::Client(client::HttpClient(*url, *token), ns));
-}
-
-void CommandContext::print(std::string_view text) const {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (flags.ns.empty()) flags.ns = std::exchange(flags.project, {});
+  NamespaceChoice place{.ns = flags.ns.empty() ? std::string(kDefaultNamespace) : flags.ns};
+  if (scope == Scope::one_namespace) {
+    auto chosen = choose_namespace(flags.ns, current_directory());
+    if (!chosen) return chosen.error();
+    place = *std::move(chosen);
+  }
+  client::Client client(client::HttpClient(*url, *token), place.ns);
+  if (place.own_name) client.set_project_root(place.root);
+  return CommandContext(std::move(flags), std::move(place), std::move(client), *std::move(token));
 }
 
 int CommandContext::print_json(const client::Reply& reply) const {
@@ -104,8 +87,6 @@ int CommandContext::print_json(const client::Reply& reply) const {
   print("\n");
   return kExitOk;
 }
-
-void CommandContext::note(std::string_view text) const { fmt::print(stderr, "{}\n", text); }
 
 int CommandContext::report(const Result<client::Reply>& reply, std::string_view queue) {
   if (!reply) return fail(reply.error());
@@ -125,29 +106,6 @@ int CommandContext::report(const Result<client::Reply>& reply, std::string_view 
     note("  " + escape_text(match.string_or("")));
   }
   return kExitRefused;
-}
-
-int CommandContext::fail(const Error& error) const {
-  Problem problem = problem_from(error);
-  if (error.code == Errc::unreachable) {
-    problem.message +=
-        "; start a server with `reprise serve`, or name another with --server or REPRISE_URL";
-  }
-  print_problem(problem);
-  return exit_code_for(error.code);
-}
-
-void CommandContext::print_problem(const Problem& problem, std::string_view subject) const {
-  if (json()) {
-    note(R"({"error":)" + to_json(problem) + "}");
-  } else {
-    note(fmt::format("reprise: {}{}{} ({})", escape_text(subject), subject.empty() ? "" : ": ",
-                     escape_text(problem.message), escape_text(problem.code)));
-  }
-}
-
-std::string CommandContext::shown_id(std::string_view id) const {
-  return std::string(terminal_.out_is_tty ? id.substr(0, kShownIdChars) : id);
 }
 
 std::string CommandContext::suggestion_for(std::string_view queue) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "cli/escape.h"
 #include "cli/exit_code.h"
 
 namespace reprise::cli {
@@ -19,10 +20,18 @@ void add_common_flags(CLI::App& command, CommonFlags& flags) {
       ->type_name("URL")
       ->capture_default_str()
       ->group(kCommonGroup);
+  auto* const ns = command
+                       .add_option("-n,--namespace", flags.ns,
+                                   "The namespace of the queue [the project's, else \"default\"]")
+                       ->type_name("NAME")
+                       ->group(kCommonGroup);
+  // Not by CLI11's means: a variable that is always set must not be at odds with --namespace.
   command
-      .add_option("-n,--namespace", flags.ns,
-                  "The namespace of the queue (\"default\" unless given)")
+      .add_option("--project", flags.project,
+                  "The same by the project's name [the one that this directory is in] "
+                  "($REPRISE_PROJECT)")
       ->type_name("NAME")
+      ->excludes(ns)
       ->group(kCommonGroup);
   command
       .add_option("--token-file", flags.token_file,
@@ -34,10 +43,10 @@ void add_common_flags(CLI::App& command, CommonFlags& flags) {
   command.set_help_flag("-h,--help", "Show this help and exit")->group(kCommonGroup);
 }
 
-int run_with_context(const CommonFlags& flags, const Commands::Run& run) {
-  auto context = CommandContext::make(flags);
+int run_with_context(const CommonFlags& flags, Scope scope, const Commands::Run& run) {
+  auto context = CommandContext::make(flags, scope);
   if (!context) {
-    fmt::print(stderr, "reprise: {}\n", context.error().detail);
+    fmt::print(stderr, "reprise: {}\n", escape_text(context.error().detail));
     return kExitUsage;
   }
   return run(*context);
@@ -52,11 +61,12 @@ CLI::App& add_command(CLI::App& parent, const CommandInfo& info) {
   return command;
 }
 
-void Commands::on_run(CLI::App& command, Run run) const {
+void Commands::on_run(CLI::App& command, Run run, Scope scope) const {
   auto flags = std::make_shared<CommonFlags>();
   add_common_flags(command, *flags);
-  command.callback([flags, run = std::move(run), &exit_code = exit_code_] {
-    exit_code = run_with_context(*flags, run);
+  command.callback([flags, scope, run = std::move(run), &command, &exit_code = exit_code_] {
+    if (!command.get_subcommands().empty()) return;  // one of them has run
+    exit_code = run_with_context(*flags, scope, run);
   });
 }
 

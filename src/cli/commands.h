@@ -36,8 +36,8 @@ class Commands {
   explicit Commands(int& exit_code) : exit_code_(exit_code) {}
 
   // Adds the common flags to `command`, which has its own by now, and runs `run` when the command
-  // line selects it.
-  void on_run(CLI::App& command, Run run) const;
+  // line selects it, and none of the commands below it.
+  void on_run(CLI::App& command, Run run, Scope scope = Scope::one_namespace) const;
   // The same for a command that needs no server and none of the common flags.
   void on_local_run(CLI::App& command, std::function<int()> run) const;
 
@@ -55,7 +55,15 @@ void add_queue_jobs_commands(CLI::App& queue, const Commands& commands);
 void add_queue_policy_command(CLI::App& queue, const Commands& commands);
 void add_queue_inspect_commands(CLI::App& queue, const Commands& commands);
 void add_queue_retry_commands(CLI::App& queue, const Commands& commands);
+void add_hook_commands(CLI::App& root, const Commands& commands);
+void add_config_commands(CLI::App& root, const Commands& commands);
+void add_runbook_commands(CLI::App& root, const Commands& commands);
+void add_throttle_commands(CLI::App& root, const Commands& commands);
 void add_operation_commands(CLI::App& root, const Commands& commands);
+void add_worker_commands(CLI::App& root, const Commands& commands);
+void add_run_commands(CLI::App& root, const Commands& commands);
+void add_project_commands(CLI::App& root, const Commands& commands);
+void add_timers_command(CLI::App& root, const Commands& commands);
 void add_audit_command(CLI::App& root, const Commands& commands);
 void add_events_command(CLI::App& root, const Commands& commands);
 void add_status_command(CLI::App& root, const Commands& commands);

@@ -54,6 +54,15 @@ void append_values_case(std::string& out, const CommandTree& command) {
   for (const auto& below : command.commands) append_values_case(out, below);
 }
 
+// The flags whose value is a file or directory: the shell completes those by itself.
+void append_files_case(std::string& out, const CommandTree& command) {
+  for (const auto& flag : command.flags) {
+    if (flag.value != "FILE" && flag.value != "DIR") continue;
+    out += fmt::format("    '{} {}') return 0 ;;\n", command.path, flag.names.back());
+  }
+  for (const auto& below : command.commands) append_files_case(out, below);
+}
+
 void append_commands_case(std::string& out, const CommandTree& command) {
   for (const auto& below : command.commands) {
     out += fmt::format("    '{}') return 0 ;;\n", below.path);
@@ -73,7 +82,7 @@ _reprise() {
   done
   COMPREPLY=()
   if _reprise_takes_value "$command $previous"; then
-    [[ $previous == *file ]] && compopt -o default 2> /dev/null
+    _reprise_takes_file "$command $previous" && compopt -o default 2> /dev/null
     return
   fi
   _reprise_choices "$command"
@@ -96,7 +105,7 @@ _reprise() {
     elif [[ $word != -* ]]; then ((++arguments)); fi
   done
   if _reprise_takes_value "$command ${words[CURRENT-1]}"; then
-    [[ ${words[CURRENT-1]} == *file ]] && _files
+    _reprise_takes_file "$command ${words[CURRENT-1]}" && _files
     return
   fi
   _reprise_choices "$command"
@@ -112,7 +121,8 @@ else
 fi
 )";
 
-// Which words may follow, which are commands, which flags take a value: the same in both shells.
+// Which words may follow, which are commands, which flags take a value or a file: the same in both
+// shells.
 std::string shell_functions(const CommandTree& root) {
   std::string out = "_reprise_choices() {\n  case $1 in\n";
   append_words_case(out, root);
@@ -120,6 +130,8 @@ std::string shell_functions(const CommandTree& root) {
   append_commands_case(out, root);
   out += "  esac\n  return 1\n}\n\n_reprise_takes_value() {\n  case $1 in\n";
   append_values_case(out, root);
+  out += "  esac\n  return 1\n}\n\n_reprise_takes_file() {\n  case $1 in\n";
+  append_files_case(out, root);
   out += "  esac\n  return 1\n}\n";
   return out;
 }

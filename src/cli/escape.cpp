@@ -108,6 +108,17 @@ std::size_t step(std::string_view text) {
 
 std::string escape_text(std::string_view text) { return escape(text, false); }
 
+std::string escape_output(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of("\n\t"), text.size());
+    out += escape_text(text.substr(0, end));
+    if (end < text.size()) out += text[end];
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
 std::string escape_json(std::string_view json) { return escape(json, true); }
 
 std::size_t display_width(std::string_view text) {

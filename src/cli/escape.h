@@ -13,6 +13,9 @@ namespace reprise::cli {
 // Control characters as \n, \t, \r or \u001b; bytes that are not UTF-8 as \xff.
 std::string escape_text(std::string_view text);
 
+// The same for the output of a program: its line breaks and tabs stay.
+std::string escape_output(std::string_view text);
+
 // The same for text that is JSON, which stays JSON with the same meaning: white space between
 // tokens becomes spaces, and in strings \u001b means what the character did.
 std::string escape_json(std::string_view json);

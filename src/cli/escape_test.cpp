@@ -9,6 +9,12 @@
 namespace reprise::cli {
 namespace {
 
+TEST(Escape, OutputKeepsItsLinesAndTabs) {
+  EXPECT_EQ(escape_output("a\tb\n\n\x1b[31mc\r\n"), "a\tb\n\n\\u001b[31mc\\r\n");
+  EXPECT_EQ(escape_output(""), "");
+  EXPECT_EQ(escape_output("\xff"), "\\xff");
+}
+
 TEST(Escape, LeavesOrdinaryTextAlone) {
   EXPECT_EQ(escape_text("plain é 日本 \\n"), "plain é 日本 \\n");
 }

@@ -3,8 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
+#include "cli/interrupt.h"
 #include "cli/reply_text.h"
 #include "cli/table.h"
 #include "client/server_sent_events.h"
@@ -22,7 +23,6 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
 using client::ServerSentEvent;
 using std::chrono::milliseconds;
 
@@ -30,18 +30,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kIdleEnds{200};
 constexpr milliseconds kFirstReconnect{200};
 constexpr milliseconds kLastReconnect{5000};
-
-volatile std::sig_atomic_t interrupted = 0;
-
-void on_interrupt(int /*signal*/) { interrupted = 1; }
-
-// An interrupt is how `events --follow` normally ends.
-void catch_interrupts() {
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
 
 struct EventsFlags {
   bool follow = false;
@@ -55,12 +43,19 @@ struct EventsFlags {
   bool from_start() const { return !follow || replay; }
 };
 
+// Those of workers may be told without "worker:", all others without "queue:".
+std::string_view kind_of(std::string_view short_type) {
+  constexpr std::array<std::string_view, 5> kOfWorkers = {"started", "stopped", "run_started",
+                                                          "run_ended", "error"};
+  return std::ranges::find(kOfWorkers, short_type) != kOfWorkers.end() ? "worker:" : "queue:";
+}
+
 // "dead,failed" and "queue:dead" alike.
 std::string full_types(const std::vector<std::string>& types) {
   std::string all;
   for (const auto& list : types) {
     for (auto type : CLI::detail::split(list, ',')) {
-      if (type.find(':') == std::string::npos) type.insert(0, "queue:");
+      if (type.find(':') == std::string::npos) type.insert(0, kind_of(type));
       all += (all.empty() ? "" : ",") + type;
     }
   }
@@ -87,10 +82,14 @@ std::string detail_of(JsonView data) {
   return detail;
 }
 
-Style style_of(std::string_view type) {
-  if (type == "queue:dead") return Style::red;
-  if (type == "queue:failed") return Style::yellow;
-  if (type == "queue:completed") return Style::green;
+Style style_of(std::string_view type, JsonView data) {
+  if (type == "worker:run_ended") {
+    return data["status"].string_or("") == "succeeded" ? Style::green : Style::yellow;
+  }
+  if (type == "queue:dead" || type == "queue:breaker_open") return Style::red;
+  if (type == "worker:error") return Style::red;
+  if (type == "queue:failed" || type == "queue:breaker_trial") return Style::yellow;
+  if (type == "queue:completed" || type == "queue:breaker_closed") return Style::green;
   return Style::plain;
 }
 
@@ -101,7 +100,7 @@ class EventPrinter {
         limit_(flags.limit),
         from_start_(flags.from_start()),
         table_({{.title = "AT", .min_width = 24},
-                {.title = "TYPE", .min_width = 15},
+                {.title = "TYPE", .min_width = 18},
                 {.title = "NAMESPACE"},
                 {.title = "QUEUE", .min_width = 12},
                 {.title = "ID", .min_width = 8},
@@ -122,7 +121,7 @@ class EventPrinter {
     if (context_.json()) {
       context_.print(event.data + "\n");
     } else {
-      table_.add({Cell(text_of(data["at"])), Cell(event.type, style_of(event.type)),
+      table_.add({Cell(text_of(data["at"])), Cell(event.type, style_of(event.type, data)),
                   Cell(text_of(data["namespace"])), Cell(text_of(data["queue"])),
                   Cell(context_.shown_id(text_of(data["id"])), Style::bold),
                   Cell(detail_of(data))});
@@ -151,13 +150,14 @@ class EventPrinter {
 
 void sleep_unless_interrupted(milliseconds time) {
   const auto until = std::chrono::steady_clock::now() + time;
-  while (interrupted == 0 && std::chrono::steady_clock::now() < until) {
+  while (!interrupted() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(milliseconds(20));
   }
 }
 
 int events(CommandContext& context, const EventsFlags& flags) {
-  catch_interrupts();
+  // An interrupt is how `events --follow` normally ends.
+  catch_interrupts(NextInterrupt::ignored);
   EventPrinter printer(context, flags);
   client::EventParser parser([&](const ServerSentEvent& event) { printer.print(event); });
   // Each connection that begins puts the waiting between reconnects back to its start.
@@ -172,14 +172,14 @@ int events(CommandContext& context, const EventsFlags& flags) {
               pause = kFirstReconnect;
             }
             const bool idle_ends = !flags.follow && idle && *idle >= kIdleEnds;
-            return interrupted == 0 && !printer.done() && !idle_ends;
+            return !interrupted() && !printer.done() && !idle_ends;
           }};
   const auto filter = filter_of(flags, context);
   const std::string begin = flags.from_start() ? "0" : "";
   while (true) {
     const auto& after = printer.last_id().empty() ? begin : printer.last_id();
     const auto reply = context.client().events(filter, after, handler);
-    if (interrupted != 0 || printer.done()) return kExitOk;
+    if (interrupted() || printer.done()) return kExitOk;
     if (reply && reply->status == 200) {
       ever_connected = true;
       if (!flags.follow) {
@@ -201,24 +201,31 @@ int events(CommandContext& context, const EventsFlags& flags) {
 void add_events_command(CLI::App& root, const Commands& commands) {
   auto flags = std::make_shared<EventsFlags>();
   CLI::App& command = add_command(
-      root, {.name = "events",
-             .description = "Show what happens: jobs pushed, taken, completed, failed, dead, ...",
-             .examples = "  reprise events\n"
-                         "  reprise events --follow --queue orders\n"
-                         "  reprise events --follow --type failed,dead --json",
-             .group = "Server"});
+      root,
+      {.name = "events",
+       .description =
+           "Show what happens: jobs pushed, taken, completed, failed, dead, runs of workers, ...",
+       .examples = "  reprise events\n"
+                   "  reprise events --follow --queue orders\n"
+                   "  reprise events --follow --type failed,dead --json\n"
+                   "  reprise events --follow --type breaker_open,breaker_closed",
+       .group = "Server"});
   auto* follow =
       command.add_flag("-f,--follow", flags->follow, "Go on with new events until interrupted");
   command
       .add_flag("--replay", flags->replay, "With --follow: first the events the server remembers")
       ->needs(follow);
-  command.add_option("--type", flags->types, "Only these types: dead, queue:dead; may be repeated")
+  command
+      .add_option("--type", flags->types,
+                  "Only these types: dead, queue:dead, worker:error; may be repeated")
       ->allow_extra_args(false)
       ->type_name("TYPE");
   command.add_option("--queue", flags->queue, "Only this queue")->type_name("NAME");
   command.add_option("--limit", flags->limit, "End after this many events")->type_name("N");
   add_no_header(command, flags->no_header);
-  commands.on_run(command, [flags](CommandContext& context) { return events(context, *flags); });
+  commands.on_run(
+      command, [flags](CommandContext& context) { return events(context, *flags); },
+      Scope::whole_server);
 }
 
 }  // namespace reprise::cli

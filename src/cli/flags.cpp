@@ -2,10 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 
 #include "base/duration.h"
 #include "base/rate.h"
+#include "base/text.h"
 
 namespace reprise::cli {
 
@@ -45,6 +47,14 @@ bool is_count(const std::string& text) {
   return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
 }
 
+std::optional<double> parse_number(const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, value);
+  if (parsed.ec != std::errc() || parsed.ptr != end || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
 std::string duration_problem(const std::string& text) {
   const auto parsed = parse_duration(text);
   return parsed ? std::string() : parsed.error().detail;
@@ -60,9 +70,17 @@ std::string count_problem(const std::string& text) {
   return is_count(text) ? std::string() : "'" + text + "' is no whole number";
 }
 
+std::string number_problem(const std::string& text) {
+  return parse_number(text) ? std::string() : "'" + text + "' is no number";
+}
+
 std::string rate_problem(const std::string& text) {
   const auto parsed = parse_rate(text);
   return parsed ? std::string() : parsed.error().detail;
+}
+
+std::string utf8_problem(const std::string& text) {
+  return is_valid_utf8(text) ? std::string() : "is not UTF-8 text";
 }
 
 }  // namespace reprise::cli

@@ -33,11 +33,16 @@ void add_no_header(CLI::App& command, bool& target);
 
 // Digits only, and no more than fit.
 bool is_count(const std::string& text);
+// nullopt: no number, or none that JSON could hold.
+std::optional<double> parse_number(const std::string& text);
 
 // The text of a problem with `text`, or nothing: what CLI11 asks of a check.
 std::string duration_problem(const std::string& text);
 std::string header_problem(const std::string& text);
 std::string count_problem(const std::string& text);
+std::string number_problem(const std::string& text);
 std::string rate_problem(const std::string& text);
+// Sent as JSON, bytes that are no UTF-8 would arrive as something else.
+std::string utf8_problem(const std::string& text);
 
 }  // namespace reprise::cli

@@ -17,8 +17,6 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
-
 // As many as fit on a small terminal with the question below them.
 constexpr std::uint64_t kShownJobs = 20;
 constexpr std::string_view kSeparators = " \t\r\n,";
@@ -53,12 +51,6 @@ std::vector<std::string_view> words_of(std::string_view text) {
     at = end;
   }
   return words;
-}
-
-// Questions go to stderr, so the list does too, and it is always for people.
-Terminal for_questions(Terminal terminal) {
-  terminal.out_is_tty = true;
-  return terminal;
 }
 
 // Prints the numbered list; returns the whole ids in its order.
@@ -113,6 +105,31 @@ Result<Choice> parse_choice(std::string_view answer, std::size_t count) {
   return choice;
 }
 
+Terminal for_questions(Terminal terminal) {
+  terminal.out_is_tty = true;
+  return terminal;
+}
+
+std::optional<Choice> ask_for_choice(const Output& output, std::string_view verb,
+                                     std::size_t count) {
+  while (true) {
+    fmt::print(stderr, "Which to {}? (1 3-5, all, or nothing to leave) ", verb);
+    std::fflush(stderr);
+    std::string answer;
+    if (!std::getline(std::cin, answer)) {
+      output.note("");  // the end of input leaves the cursor behind the question
+      return std::nullopt;
+    }
+    auto choice = parse_choice(answer, count);
+    if (!choice) {
+      output.note(choice.error().detail);
+      continue;
+    }
+    if (choice->nothing()) return std::nullopt;
+    return *std::move(choice);
+  }
+}
+
 std::optional<ChosenJobs> choose_dead_jobs(CommandContext& context, const std::string& queue,
                                            std::string_view verb, int& exit_code) {
   const auto ids = show_list(context, queue, exit_code);
@@ -121,26 +138,14 @@ std::optional<ChosenJobs> choose_dead_jobs(CommandContext& context, const std::s
     context.note(fmt::format("no dead jobs in queue {}", escape_text(queue)));
     return std::nullopt;
   }
-  exit_code = kExitRefused;
-  while (true) {
-    fmt::print(stderr, "Which to {}? (1 3-5, all, or nothing to leave) ", verb);
-    std::fflush(stderr);
-    std::string answer;
-    if (!std::getline(std::cin, answer)) {
-      context.note("");  // the end of input leaves the cursor behind the question
-      return std::nullopt;
-    }
-    const auto choice = parse_choice(answer, ids.size());
-    if (!choice) {
-      context.note(choice.error().detail);
-      continue;
-    }
-    if (choice->nothing()) return std::nullopt;
-    ChosenJobs chosen{.all = choice->all, .ids = {}};
-    for (const auto number : choice->numbers) chosen.ids.push_back(ids[number - 1]);
-    exit_code = kExitOk;
-    return chosen;
+  const auto choice = ask_for_choice(context, verb, ids.size());
+  if (!choice) {
+    exit_code = kExitRefused;
+    return std::nullopt;
   }
+  ChosenJobs chosen{.all = choice->all, .ids = {}};
+  for (const auto number : choice->numbers) chosen.ids.push_back(ids[number - 1]);
+  return chosen;
 }
 
 }  // namespace reprise::cli

@@ -24,6 +24,14 @@ struct Choice {
 // part is none.
 Result<Choice> parse_choice(std::string_view answer, std::size_t count);
 
+// Questions go to stderr, so the list does too, and it is always for people.
+Terminal for_questions(Terminal terminal);
+
+// Asks which of `count` numbered things, shown already, to `verb` ("retry"), until an answer makes
+// sense. No value: nothing was chosen.
+std::optional<Choice> ask_for_choice(const Output& output, std::string_view verb,
+                                     std::size_t count);
+
 struct ChosenJobs {
   bool all = false;  // all dead jobs, also those that were not shown
   std::vector<std::string> ids;

@@ -4,27 +4,16 @@
 
 #include <map>
 
-#include "base/json.h"
-#include "base/json_problem.h"
+#include "base/json_view.h"
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "cli/flags.h"
+#include "cli/json_input.h"
 
 namespace reprise::cli {
 namespace {
 
 Error refuse(std::string problem) { return {Errc::invalid_request, std::move(problem)}; }
-
-// "not valid JSON: expected a value at column 3"; the line is named only where there are several.
-std::string json_problem(std::string_view text, const Error& error) {
-  const auto found = find_json_problem(text);
-  if (!found) return error.detail;
-  std::string where = describe_position(text, found->offset);
-  if (constexpr std::string_view kOnlyLine = "line 1, "; where.starts_with(kOnlyLine)) {
-    where.erase(0, kOnlyLine.size());
-  }
-  return fmt::format("not valid JSON: {} at {}", found->problem, where);
-}
 
 // `,"delay":"5m","headers":{…}}`: the end of an object that has begun with a payload.
 std::string encode_fields(const JobFields& fields) {
@@ -44,45 +33,76 @@ std::string encode_fields(const JobFields& fields) {
     for (const auto& [name, value] : headers) json.key(name).value(value);
     json.end_object();
   }
+  if (fields.fairness_key) json.key("fairness_key").value(*fields.fairness_key);
+  if (fields.weight) json.key("weight").value(*fields.weight);
+  if (!fields.throttle_keys.empty()) {
+    json.key("throttle_keys").begin_array();
+    for (const auto& key : fields.throttle_keys) json.value(key);
+    json.end_array();
+  }
   json.end_object();
   const std::string object = json.take();
   return object == "{}" ? "}" : "," + object.substr(1);
 }
 
+// A whole job with `key` as its own, if it has none.
+std::string with_key(std::string_view text, const Json& job, std::string_view key) {
+  const Json* const own = job.find("key");
+  if (key.empty() || (own != nullptr && !own->is_null())) return std::string(text);
+  std::string written;
+  append_json_string(written, key);
+  std::string result(text);
+  if (own != nullptr) {
+    // Null means none, and a name must not be there twice.
+    const std::string_view null = JsonView(text)["key"].raw();
+    result.replace(static_cast<std::size_t>(null.data() - text.data()), null.size(), written);
+    return result;
+  }
+  const char* const comma = job.object()->empty() ? "" : ",";
+  result.insert(text.find('{') + 1, fmt::format(R"("key":{}{})", written, comma));
+  return result;
+}
+
 }  // namespace
 
 JobEncoder::JobEncoder(Input input, const JobFields& fields)
-    : input_(input), rest_(encode_fields(fields)) {}
+    : input_(input), has_key_(fields.key.has_value()), rest_(encode_fields(fields)) {}
 
-Result<std::string> JobEncoder::encode(std::string_view text) const {
+Result<std::string> JobEncoder::encode(std::string_view text, std::string_view key) const {
   std::string job;
   switch (input_) {
     case Input::json: {
-      if (const auto parsed = Json::parse(text); !parsed) {
-        return refuse("the payload is " + json_problem(text, parsed.error()));
+      if (const auto parsed = parse_json_input("the payload", text); !parsed) {
+        return parsed.error();
       }
-      return job.append(R"({"payload":)").append(text).append(rest_);
+      return finish(job.append(R"({"payload":)").append(text), key);
     }
     case Input::bytes:
-      return job.append(R"({"payload_base64":")")
-          .append(base64_encode(text))
-          .append("\"")
-          .append(rest_);
+      return finish(job.append(R"({"payload_base64":")").append(base64_encode(text)).append("\""),
+                    key);
     case Input::base64: {
       if (!base64_decode(text)) return refuse("the payload is not base64");
-      return job.append(R"({"payload_base64":")").append(text).append("\"").append(rest_);
+      return finish(job.append(R"({"payload_base64":")").append(text).append("\""), key);
     }
     case Input::envelope: {
-      const auto parsed = Json::parse(text);
-      if (!parsed) return refuse("the job is " + json_problem(text, parsed.error()));
+      const auto parsed = parse_json_input("the job", text);
+      if (!parsed) return parsed.error();
       if (parsed->object() == nullptr) {
         return refuse("the job must be an object with a payload, not " +
                       std::string(parsed->kind_name()));
       }
-      return std::string(text);
+      return with_key(text, *parsed, key);
     }
   }
   return refuse("unknown input");
+}
+
+std::string JobEncoder::finish(std::string job, std::string_view key) const {
+  if (!key.empty() && !has_key_) {
+    job += R"(,"key":)";
+    append_json_string(job, key);
+  }
+  return job.append(rest_);
 }
 
 std::string push_body(const std::vector<std::string_view>& jobs, bool create) {

@@ -19,6 +19,9 @@ struct JobFields {
   std::optional<std::string> key;
   std::optional<std::string> ttl;
   std::vector<std::string> headers;  // NAME=VALUE; the last of a name wins
+  std::optional<std::string> fairness_key;
+  std::optional<std::uint32_t> weight;
+  std::vector<std::string> throttle_keys;
 };
 
 class JobEncoder {
@@ -32,11 +35,16 @@ class JobEncoder {
 
   JobEncoder(Input input, const JobFields& fields);
 
-  // The job as a JSON object. Errc::invalid_request: `text` is not what the input must be.
-  Result<std::string> encode(std::string_view text) const;
+  // The job as a JSON object. `key` is for a job that has none of its own; empty: it gets none.
+  // Errc::invalid_request: `text` is not what the input must be.
+  Result<std::string> encode(std::string_view text, std::string_view key = {}) const;
 
  private:
+  // With the key, if it needs one, before the rest.
+  std::string finish(std::string job, std::string_view key) const;
+
   Input input_;
+  bool has_key_;      // all jobs have the same
   std::string rest_;  // what follows the payload: `,"delay":"5m"}`, or `}` alone
 };
 

@@ -13,8 +13,6 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
-
 // Small enough that a page of large payloads stays a moderate reply.
 constexpr std::uint64_t kPageJobs = 200;
 

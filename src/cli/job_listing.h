@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/json_view.h"
 #include "cli/command_context.h"
 #include "cli/table.h"
-#include "client/json_view.h"
 #include "client/url.h"
 
 namespace CLI {
@@ -32,7 +32,7 @@ struct JobListing {
   std::string queue;
   client::QueryParameters filter;
   std::vector<Column> columns;
-  std::function<std::vector<Cell>(client::JsonView job)> row;
+  std::function<std::vector<Cell>(JsonView job)> row;
 };
 
 // Prints page after page; returns the exit code.
@@ -43,6 +43,6 @@ int print_job_listing(CommandContext& context, const JobListing& listing, const 
 // telling what went wrong; `next` is the cursor to go on with, empty at the end.
 int for_each_job(CommandContext& context, const std::string& queue,
                  const client::QueryParameters& filter, std::uint64_t limit, std::string& next,
-                 const std::function<void(const std::vector<client::JsonView>& page)>& visit);
+                 const std::function<void(const std::vector<JsonView>& page)>& visit);
 
 }  // namespace reprise::cli

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "cli/reply_fields.h"
 #include "cli/reply_text.h"
 #include "cli/table.h"
+#include "model/job.h"
 
 namespace reprise::cli {
 namespace {
-
-using client::JsonView;
 
 class JobRecord {
  public:
@@ -35,6 +35,7 @@ class JobRecord {
     record_.field("status", "status", status_cell(job_["status"]));
     for (const char* name : {"lane", "priority", "key", "attempts", "failures", "generation"})
       add(name);
+    add_scheduling();
     add_time("pushed_at", "pushed");
     add_time("due_at", "due");
     add_time("expires_at", "expires");
@@ -45,6 +46,31 @@ class JobRecord {
     record_.field("last_error_type", "error type", Cell(text_of(job_["last_error_type"])));
     add("reason");
     record_.field("origin_queue", "origin queue", Cell(text_of(job_["origin_queue"])));
+  }
+
+  // People see only what is not the default.
+  void add_scheduling() {
+    const auto add_unless = [&](const char* path, const char* label, std::string_view usual) {
+      const auto value = job_[path];
+      if (!value.present() || (terminal_.out_is_tty && text_of(value) == usual)) return;
+      record_.field(path, label, Cell(text_of(value)));
+    };
+    add_unless("fairness_key", "fairness key", kDefaultFairnessKey);
+    add_unless("weight", "weight", "1");
+    add_throttle_keys();
+  }
+
+  void add_throttle_keys() {
+    const auto keys = job_["throttle_keys"];
+    if (!terminal_.out_is_tty) {
+      if (keys.present()) cli::add_fields(record_, "throttle_keys", keys);
+      return;
+    }
+    std::string together;
+    for (const auto& key : keys.elements()) {
+      together += (together.empty() ? "" : ", ") + text_of(key);
+    }
+    if (!together.empty()) record_.field("throttle_keys", "throttle keys", Cell(together));
   }
 
   void add(const char* name) { record_.field(name, name, Cell(text_of(job_[name]))); }

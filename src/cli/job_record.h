@@ -3,13 +3,13 @@
 
 #include <string>
 
+#include "base/json_view.h"
 #include "base/time.h"
 #include "cli/terminal.h"
-#include "client/json_view.h"
 
 namespace reprise::cli {
 
 // `job` is the API's reply. `now` turns times into ages on a terminal.
-std::string job_record(client::JsonView job, const Terminal& terminal, Timestamp now);
+std::string job_record(JsonView job, const Terminal& terminal, Timestamp now);
 
 }  // namespace reprise::cli

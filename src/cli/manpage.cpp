@@ -21,9 +21,14 @@ void append_flag(std::string& out, const CommandFlag& flag) {
   out += fmt::format(".TP\n{}\n{}\n", names, escape_roff(flag.description));
 }
 
+// It does nothing by itself.
+bool is_group(const CommandTree& command) {
+  return !command.commands.empty() && command.arguments.empty();
+}
+
 std::string synopsis(const CommandTree& command) {
   std::string out = fmt::format("\\fB{}\\fR", escape_roff(command.path));
-  if (!command.commands.empty()) out += " \\fICOMMAND\\fR";
+  if (is_group(command)) out += " \\fICOMMAND\\fR";
   for (const auto& argument : command.arguments) {
     const std::string name = escape_roff(argument.name) + (argument.repeated ? "..." : "");
     out +=
@@ -41,7 +46,7 @@ void append_preformatted(std::string& out, const std::string& text) {
 }
 
 void append_command(std::string& out, const CommandTree& command) {
-  if (command.commands.empty()) {
+  if (!is_group(command)) {
     out += fmt::format(".SS {}\n{}\n.PP\n{}\n", escape_roff(command.path), synopsis(command),
                        escape_roff(command.description));
     for (const auto& argument : command.arguments) {

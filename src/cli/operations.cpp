@@ -15,8 +15,6 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
-
 constexpr char kGroup[] = "Operations";
 constexpr auto kRight = Column::Align::right;
 
@@ -90,7 +88,9 @@ void add_list(CLI::App& operation, const Commands& commands) {
                   .group = kGroup});
   command.add_flag("--running", flags->running, "Only those that still run");
   add_no_header(command, flags->no_header);
-  commands.on_run(command, [flags](CommandContext& context) { return list(context, *flags); });
+  commands.on_run(
+      command, [flags](CommandContext& context) { return list(context, *flags); },
+      Scope::whole_server);
 }
 
 // A command about one operation.
@@ -102,7 +102,9 @@ void add_for_one(CLI::App& operation, const Commands& commands, const CommandInf
       ->required()
       ->type_name("")
       ->check(count_problem);
-  commands.on_run(command, [id, run](CommandContext& context) { return run(context, *id); });
+  commands.on_run(
+      command, [id, run](CommandContext& context) { return run(context, *id); },
+      Scope::whole_server);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ std::string jobs_text(std::uint64_t count) {
   return count == 1 ? "its 1 job" : fmt::format("its {} jobs", count);
 }
 
-std::uint64_t jobs_in(client::JsonView stats) {
+std::uint64_t jobs_in(JsonView stats) {
   std::uint64_t sum = 0;
   for (const char* status : {"scheduled", "pending", "active", "failed", "dead"}) {
     sum += stats[status].unsigned_integer().value_or(0);
@@ -89,6 +89,8 @@ void add_create(CLI::App& queue, const Commands& commands) {
                   "  reprise queue create orders --lease 30s\n"
                   "  reprise queue create mail --retry-attempts 5 --retry-cooldown 1m --ttl 1d\n"
                   "  reprise queue create mail --max-retries 4 --backoff-base 10s --keep-dead 30d\n"
+                  "  reprise queue create orders --on-failure-file failure.lua\n"
+                  "  reprise queue create orders --concurrency 50 --concurrency-per-key 5\n"
                   "  reprise queue create orders --lease 1m --replace",
               .group = kGroup});
   add_queue_argument(command, flags->queue);
@@ -105,7 +107,10 @@ void add_update(CLI::App& queue, const Commands& commands) {
               .description = "Change a queue's config; what is not named stays",
               .examples = "  reprise queue update orders --lease 1m --retry-attempts 5\n"
                           "  reprise queue update orders --dead-letter-queue orders-dead\n"
-                          "  reprise queue update orders --ttl none --max-jobs default",
+                          "  reprise queue update orders --on-failure-file failure.lua\n"
+                          "  reprise queue update orders --on-failure-file none --ttl none\n"
+                          "  reprise queue update orders --breaker failure_rate=0.8,pause=1m\n"
+                          "  reprise queue update orders --breaker none --concurrency none",
               .group = kGroup});
   add_queue_argument(command, flags->queue);
   add_config_flags(command, flags->config);

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -27,11 +28,23 @@ struct RetryFlags {
   bool any() const { return attempts || max_retries || cooldown || any_backoff(); }
 };
 
+struct HookFlags {
+  std::optional<std::string> on_enqueue_file;
+  std::optional<std::string> on_failure_file;
+  std::optional<std::string> on_hook_error;
+  std::optional<std::string> timeout_ms;
+  std::optional<std::string> memory;
+};
+
 struct ConfigFlags {
   RetryFlags retry;
+  HookFlags hooks;
   std::optional<std::string> lease;
   std::optional<std::string> retry_share;
   std::optional<std::string> retry_in_flight;
+  std::optional<std::string> concurrency;
+  std::optional<std::string> concurrency_per_key;
+  std::optional<std::string> breaker;
   std::optional<std::string> dead_letter_queue;
   std::optional<std::string> keep_dead;
   std::optional<std::string> max_dead;
@@ -41,6 +54,8 @@ struct ConfigFlags {
   std::optional<std::string> max_jobs;
   std::optional<std::string> max_bytes;
   std::optional<std::string> key_window;
+  std::vector<std::string> vars;  // each one name or several, with commas between them
+  std::optional<std::string> defaults;
 };
 
 // Of a pair that excludes each other (attempts and max retries, cooldown and backoff) the parser
@@ -50,7 +65,7 @@ void add_config_flags(CLI::App& command, ConfigFlags& flags);
 
 // The object of the API's field `retry`. The values have passed the flags' checks.
 std::string retry_json(const RetryFlags& flags);
-// "{}" when no flag was given.
+// "{}" when no flag was given. Reads the files of hooks: CLI::ValidationError when one cannot be.
 std::string config_json(const ConfigFlags& flags);
 
 }  // namespace reprise::cli

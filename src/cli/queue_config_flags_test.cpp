@@ -1,8 +1,12 @@
 #include "cli/queue_config_flags.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 namespace reprise::cli {
@@ -37,11 +41,68 @@ TEST(QueueConfigFlags, EachHasItsPlaceInTheConfig) {
       R"({"dead_letter_queue":"dlq","keep_dead":"7d","max_dead":9,"keep_completed":"1h","on_dead_webhook":"http://x/y"})");
 }
 
+TEST(QueueConfigFlags, SchedulingHasItsPlaceToo) {
+  EXPECT_EQ(sent_for({"--concurrency", "50", "--concurrency-per-key", "5"}),
+            R"({"concurrency":50,"concurrency_per_key":5})");
+  EXPECT_EQ(
+      sent_for({"--breaker", "failure_rate=0.5,window=1m,min=20,pause=30s,canaries=1"}),
+      R"({"breaker":{"failure_rate":0.5,"window":"1m","min":20,"pause":"30s","canaries":1}})");
+  for (const char* word : {"none", "default"}) {
+    EXPECT_EQ(sent_for({"--concurrency", word, "--concurrency-per-key", word, "--breaker", word}),
+              R"({"concurrency":null,"concurrency_per_key":null,"breaker":null})");
+  }
+}
+
 TEST(QueueConfigFlags, DefaultAndNonePutAFieldBack) {
   EXPECT_EQ(sent_for({"--retry-attempts", "default", "--backoff-factor", "none"}),
             R"({"retry":{"attempts":null,"backoff":{"factor":null}}})");
   EXPECT_EQ(sent_for({"--retry-in-flight", "none", "--dead-letter-queue", "none"}),
             R"({"fetch":{"retry_in_flight":null},"dead_letter_queue":null})");
+}
+
+TEST(QueueConfigFlags, NamesOfFieldsAreListedOrRepeated) {
+  EXPECT_EQ(sent_for({"--vars", "id,customer"}), R"({"vars":["id","customer"]})");
+  EXPECT_EQ(sent_for({"--vars", "id", "--vars", "a.b,c d"}), R"({"vars":["id","a.b","c d"]})");
+  for (const char* word : {"none", "default"}) {
+    EXPECT_EQ(sent_for({"--vars", word, "--defaults", word}), R"({"vars":null,"defaults":null})");
+  }
+  for (const char* bad : {"", ",", "a,", ",a", "a,,b", "\xFF"}) {
+    EXPECT_THROW(sent_for({"--vars", bad}), CLI::ParseError) << bad;
+  }
+}
+
+TEST(QueueConfigFlags, DefaultsAreSentAsTheyAreWritten) {
+  EXPECT_EQ(sent_for({"--defaults", R"({"a": 1.0, "b":"x,y"})"}),
+            R"({"defaults":{"a": 1.0, "b":"x,y"}})");
+  for (const char* bad : {"", "[]", "1", "null", "{", R"({"a":1,"a":2})", "a=1"}) {
+    EXPECT_THROW(sent_for({"--defaults", bad}), CLI::ParseError) << bad;
+  }
+}
+
+class QueueHookFlags : public ::testing::Test {
+ protected:
+  QueueHookFlags() { std::ofstream(path_) << "function on_failure()\nend\n"; }
+  ~QueueHookFlags() override { std::filesystem::remove(path_); }
+
+  const std::string path_ = ::testing::TempDir() + "queue_hook_flags." + std::to_string(getpid());
+};
+
+TEST_F(QueueHookFlags, SendWhatTheFilesHold) {
+  EXPECT_EQ(sent_for({"--on-failure-file", path_, "--on-hook-error", "dlq", "--hook-timeout-ms",
+                      "50", "--hook-memory", "2MiB"}),
+            R"({"on_failure":"function on_failure()\nend\n","on_hook_error":"dlq",)"
+            R"("hook_timeout_ms":50,"hook_memory_bytes":2097152})");
+  EXPECT_EQ(sent_for({"--on-enqueue-file", path_, "--on-failure-file", path_}),
+            R"({"on_enqueue":"function on_failure()\nend\n",)"
+            R"("on_failure":"function on_failure()\nend\n"})");
+}
+
+TEST_F(QueueHookFlags, AreTakenAwayLikeOthers) {
+  EXPECT_EQ(
+      sent_for({"--on-enqueue-file", "none", "--on-failure-file", "default", "--on-hook-error",
+                "default", "--hook-timeout-ms", "none", "--hook-memory", "default"}),
+      R"({"on_enqueue":null,"on_failure":null,"on_hook_error":null,)"
+      R"("hook_timeout_ms":null,"hook_memory_bytes":null})");
 }
 
 TEST(QueueConfigFlags, WhatExcludesEachOtherIsRefused) {
@@ -56,6 +117,14 @@ TEST(QueueConfigFlags, WhatNoServerCouldTakeIsRefused) {
                                                                  {"--backoff-base", "soon"},
                                                                  {"--retry-share", "unlimited"},
                                                                  {"--max-dead", "1.5"},
+                                                                 {"--on-hook-error", "panic"},
+                                                                 {"--concurrency", "few"},
+                                                                 {"--concurrency", "unlimited"},
+                                                                 {"--concurrency-per-key", "-1"},
+                                                                 {"--breaker", "min=none"},
+                                                                 {"--breaker", ""},
+                                                                 {"--hook-timeout-ms", "1.5"},
+                                                                 {"--on-failure-file", "/none"},
                                                                  {"--dead-letter-queue", ""}}) {
     EXPECT_THROW(sent_for(words), CLI::ParseError) << words[0] << words[1];
   }

@@ -20,8 +20,6 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
-
 constexpr char kGroup[] = "Failures";
 constexpr auto kRight = Column::Align::right;
 

@@ -20,8 +20,6 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
-
 constexpr char kGroup[] = "Work";
 // What the API takes in one call.
 constexpr std::size_t kMaxTokens = 1000;
@@ -132,9 +130,12 @@ CLI::App& add_lease_command(CLI::App& queue, const std::shared_ptr<LeaseFlags>& 
 void finish_lease_command(CLI::App& command, const Commands& commands,
                           const std::shared_ptr<LeaseFlags>& flags) {
   add_no_header(command, flags->no_header);
-  commands.on_run(command, [flags, verb = command.get_name()](CommandContext& context) {
-    return end_leases(context, verb, *flags);
-  });
+  commands.on_run(
+      command,
+      [flags, verb = command.get_name()](CommandContext& context) {
+        return end_leases(context, verb, *flags);
+      },
+      Scope::whole_server);
 }
 
 void add_ack(CLI::App& queue, const Commands& commands) {

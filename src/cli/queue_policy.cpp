@@ -9,8 +9,10 @@
 #include "base/duration.h"
 #include "base/json_writer.h"
 #include "cli/commands.h"
+#include "cli/escape.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
+#include "cli/hook_record.h"
 #include "cli/queue_config_flags.h"
 #include "cli/retry_schedule.h"
 #include "cli/table.h"
@@ -34,10 +36,17 @@ Status change_policy(RetryPolicy& policy, std::string_view retry) {
   return apply_retry_json(policy, *json);
 }
 
+// Whose policy it is, when it is a queue's.
+struct PolicyOwner {
+  std::string queue;               // empty: nobody's
+  std::string on_failure_version;  // empty: it has no such hook
+};
+
 // The queue's own policy. kExitOk, or the exit code after telling why there is none.
-int read_policy(CommandContext& context, const std::string& queue, RetryPolicy& policy) {
-  const auto reply = context.client().show_queue(queue);
-  if (const int code = context.report(reply, queue); code != kExitOk) return code;
+int read_policy(CommandContext& context, PolicyOwner& owner, RetryPolicy& policy) {
+  const auto reply = context.client().show_queue(owner.queue);
+  if (const int code = context.report(reply, owner.queue); code != kExitOk) return code;
+  owner.on_failure_version = version_of_hook(reply->json(), HookKind::on_failure);
   const auto applied = change_policy(policy, reply->json()["config"]["retry"].raw());
   return applied ? kExitOk : context.fail(applied.error());
 }
@@ -55,11 +64,24 @@ void print_table(const CommandContext& context, const RetrySchedule& schedule, b
   if (!schedule.complete) context.print("…\n");
 }
 
-void print_as_json(const CommandContext& context, const std::string& queue,
+// Which of the table a hook leaves standing: a configured cap (docs/failures.md).
+void note_hook(const CommandContext& context, const PolicyOwner& owner, const RetryPolicy& policy) {
+  if (owner.on_failure_version.empty()) return;
+  const bool no_cap = policy.attempts == 0U;
+  context.note(fmt::format(
+      "on_failure {} {}; see: reprise hook show {}", escape_text(owner.on_failure_version),
+      no_cap ? "decides alone, as no cap is configured: the table is without it"
+             : "decides the waits and may end a job earlier: the table is "
+               "without it, except for the cap",
+      escape_text(owner.queue)));
+}
+
+void print_as_json(const CommandContext& context, const PolicyOwner& owner,
                    const RetryPolicy& policy, const RetrySchedule& schedule) {
   JsonWriter json;
   json.begin_object().key("queue");
-  queue.empty() ? json.null() : json.value(queue);
+  owner.queue.empty() ? json.null() : json.value(owner.queue);
+  if (!owner.on_failure_version.empty()) json.key("on_failure").value(owner.on_failure_version);
   json.key("retry");
   write_retry_json(json, policy);
   write_schedule_members(json, policy, schedule);
@@ -69,16 +91,18 @@ void print_as_json(const CommandContext& context, const std::string& queue,
 
 int policy(CommandContext& context, const PolicyFlags& flags) {
   RetryPolicy policy;
-  if (!flags.queue.empty()) {
-    if (const int code = read_policy(context, flags.queue, policy); code != kExitOk) return code;
+  PolicyOwner owner{.queue = flags.queue, .on_failure_version = {}};
+  if (!owner.queue.empty()) {
+    if (const int code = read_policy(context, owner, policy); code != kExitOk) return code;
   }
   const auto changed = change_policy(policy, retry_json(flags.retry));
   if (!changed) throw CLI::ValidationError(changed.error().detail);
   const auto schedule = retry_schedule(policy, flags.limit);
   if (context.json()) {
-    print_as_json(context, flags.queue, policy, schedule);
+    print_as_json(context, owner, policy, schedule);
   } else {
     print_table(context, schedule, !flags.no_header);
+    note_hook(context, owner, policy);
   }
   return kExitOk;
 }

@@ -23,7 +23,6 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
 using client::Reply;
 
 constexpr char kGroup[] = "Failures";

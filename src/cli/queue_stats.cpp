@@ -6,18 +6,19 @@
 #include <string>
 #include <string_view>
 
+#include "cli/breaker_record.h"
 #include "cli/commands.h"
 #include "cli/escape.h"
 #include "cli/exit_code.h"
 #include "cli/flags.h"
+#include "cli/hook_record.h"
+#include "cli/key_record.h"
 #include "cli/reply_fields.h"
 #include "cli/reply_text.h"
 #include "cli/table.h"
 
 namespace reprise::cli {
 namespace {
-
-using client::JsonView;
 
 constexpr char kGroup[] = "Queues";
 constexpr auto kRight = Column::Align::right;
@@ -66,6 +67,18 @@ std::vector<Cell> list_row(JsonView queue, bool with_namespace) {
   return row;
 }
 
+// What it holds is counted elsewhere; here, only what is in hand.
+std::vector<Cell> external_row(JsonView queue, bool with_namespace) {
+  std::vector<Cell> row;
+  if (with_namespace) row.emplace_back(text_of(queue["namespace"]));
+  row.emplace_back(text_of(queue["name"]), Style::bold);
+  row.emplace_back("external");
+  row.emplace_back("-");
+  row.emplace_back(text_of(queue["in_hand"]));
+  for (int i = 0; i < 6; ++i) row.emplace_back("-");
+  return row;
+}
+
 int list(CommandContext& context, const ListFlags& flags) {
   const auto reply = context.client().list_queues(flags.all_namespaces);
   if (const int code = context.report(reply); code != kExitOk) return code;
@@ -73,6 +86,9 @@ int list(CommandContext& context, const ListFlags& flags) {
   Table table(list_columns(flags.all_namespaces), context.terminal(), !flags.no_header);
   for (const auto& queue : reply->json()["queues"].elements()) {
     table.add(list_row(queue, flags.all_namespaces));
+  }
+  for (const auto& queue : reply->json()["external"].elements()) {
+    table.add(external_row(queue, flags.all_namespaces));
   }
   context.print(table.take_text());
   return kExitOk;
@@ -128,15 +144,44 @@ void show_rates_and_totals(Record& record, JsonView stats) {
   add_fields(record, "stats.totals", stats["totals"], std::string_view("stats.totals.").size());
 }
 
-void show_config(Record& record, JsonView config) {
+std::string joined(JsonView names) {
+  std::string all;
+  for (const JsonView name : names.elements()) {
+    if (!all.empty()) all += ", ";
+    all += text_of(name);
+  }
+  return all;
+}
+
+void show_config(Record& record, JsonView queue, const Terminal& terminal) {
   record.section("Config");
-  for (const auto& [name, value] : config.members()) {
+  for (const auto& [name, value] : queue["config"].members()) {
+    const std::string path = "config." + name;
     if (name == "max_bytes") {
-      record.field("config.max_bytes", "max bytes", Cell(bytes_text(value)));
+      record.field(path, "max bytes", Cell(bytes_text(value)));
+    } else if (name == "hook_memory_bytes") {
+      record.field(path, "hook memory", Cell(bytes_text(value)));
+    } else if (name == hook_name(HookKind::on_enqueue)) {
+      record.field(path, name, hook_source_cell(queue, HookKind::on_enqueue, terminal));
+    } else if (name == hook_name(HookKind::on_failure)) {
+      record.field(path, name, hook_source_cell(queue, HookKind::on_failure, terminal));
+    } else if (name == "vars") {
+      record.field(path, name, Cell(joined(value)));
+    } else if (name == "defaults") {
+      record.field(path, name, Cell(value.is_null() ? std::string() : std::string(value.raw())));
     } else {
-      add_fields(record, "config." + name, value, std::string_view("config.").size());
+      add_fields(record, path, value, std::string_view("config.").size());
     }
   }
+}
+
+// Jobs of an external queue are elsewhere: there is less to tell.
+std::string external_text(JsonView queue, const Terminal& terminal) {
+  Record record(terminal);
+  record.section(fmt::format("{} (namespace {}), external", text_of(queue["name"]),
+                             text_of(queue["namespace"])));
+  for (const auto& [name, value] : queue.members()) add_fields(record, name, value);
+  return record.text();
 }
 
 int show(CommandContext& context, const std::string& name) {
@@ -144,6 +189,10 @@ int show(CommandContext& context, const std::string& name) {
   if (const int code = context.report(reply, name); code != kExitOk) return code;
   if (context.json()) return context.print_json(*reply);
   const auto queue = reply->json();
+  if (queue["type"].string_or("") == "external") {
+    context.print(external_text(queue, context.terminal()));
+    return kExitOk;
+  }
   Record record(context.terminal());
   if (context.terminal().out_is_tty) {
     record.section(headline(queue));
@@ -154,8 +203,11 @@ int show(CommandContext& context, const std::string& name) {
   }
   show_counts(record, queue["stats"]);
   show_lanes(record, queue["stats"]["lanes"], context.terminal());
+  add_keys(record, queue["stats"]["keys"], context.terminal());
   show_rates_and_totals(record, queue["stats"]);
-  show_config(record, queue["config"]);
+  show_config(record, queue, context.terminal());
+  add_breaker(record, queue["breaker"], context.terminal(), wall_now());
+  add_hooks(record, queue, context.terminal(), wall_now());
   context.print(record.text());
   return kExitOk;
 }
@@ -176,12 +228,13 @@ void add_queue_stats_commands(CLI::App& queue, const Commands& commands) {
   commands.on_run(list_command, [flags](CommandContext& context) { return list(context, *flags); });
 
   auto name = std::make_shared<std::string>();
-  CLI::App& show_command =
-      add_command(queue, {.name = "show",
-                          .description = "Show one queue: counts by status, lanes, rates, config",
-                          .examples = "  reprise queue show orders\n"
-                                      "  reprise queue show orders --json | jq .stats.pending",
-                          .group = kGroup});
+  CLI::App& show_command = add_command(
+      queue, {.name = "show",
+              .description =
+                  "Show one queue: counts by status, lanes, keys, rates, config, breaker, hooks",
+              .examples = "  reprise queue show orders\n"
+                          "  reprise queue show orders --json | jq .stats.pending",
+              .group = kGroup});
   add_queue_argument(show_command, *name);
   commands.on_run(show_command, [name](CommandContext& context) { return show(context, *name); });
 }

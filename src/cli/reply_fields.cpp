@@ -7,8 +7,6 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
-
 std::string in_words(std::string_view path) {
   std::string words(path);
   std::ranges::replace_if(
@@ -28,7 +26,9 @@ void add_fields(Record& record, const std::string& path, JsonView value, std::si
     add_fields(record, path + "." + std::to_string(i), elements[i], label_from);
   }
   if (!members.empty() || !elements.empty()) return;
-  record.field(path, in_words(std::string_view(path).substr(label_from)), Cell(text_of(value)));
+  // An object that has nothing in it ends where the label would begin.
+  const auto label = std::string_view(path).substr(std::min(label_from, path.size()));
+  record.field(path, in_words(label), Cell(text_of(value)));
 }
 
 }  // namespace reprise::cli

@@ -5,15 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_view.h"
 #include "cli/table.h"
-#include "client/json_view.h"
 
 namespace reprise::cli {
 
 // One field for a plain value; for an object one for each member, for an array one for each
 // element, however deep: "config.retry.backoff.base". The label is the path from `label_from` on,
 // in words: "retry backoff base".
-void add_fields(Record& record, const std::string& path, client::JsonView value,
+void add_fields(Record& record, const std::string& path, JsonView value,
                 std::size_t label_from = 0);
 
 }  // namespace reprise::cli

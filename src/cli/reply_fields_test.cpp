@@ -5,8 +5,6 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
-
 constexpr Terminal kPipe{};
 constexpr Terminal kScreen{.out_is_tty = true};
 
@@ -28,6 +26,13 @@ TEST(ReplyFields, WhatIsEmptyIsShownAsItIs) {
   add_fields(record, "filter", JsonView("{}"));
   add_fields(record, "ids", JsonView("[]"));
   EXPECT_EQ(record.text(), "FIELD\tVALUE\nfilter\t{}\nids\t[]\n");
+}
+
+TEST(ReplyFields, AnObjectWithoutMembersMayEndBeforeItsLabel) {
+  Record record(kPipe);
+  add_fields(record, "config", JsonView("{}"), 7);
+  add_fields(record, "totals", JsonView(), 7);
+  EXPECT_EQ(record.text(), "FIELD\tVALUE\nconfig\t{}\ntotals\t-\n");
 }
 
 TEST(ReplyFields, LabelsAreWords) {

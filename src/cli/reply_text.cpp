@@ -12,8 +12,6 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
-
 // The digits at `at`, or -1.
 int digits_at(std::string_view text, std::size_t at, std::size_t count) {
   int value = 0;
@@ -87,6 +85,11 @@ std::string bytes_text(JsonView value) {
 std::string rate_text(JsonView value) {
   const auto rate = value.number();
   return rate ? fmt::format("{:.1f}", *rate) : std::string();
+}
+
+std::string percent_text(JsonView share) {
+  const auto part = share.number();
+  return part ? fmt::format("{:.0f}%", *part * 100) : std::string();
 }
 
 Cell payload_cell(JsonView job) {

@@ -9,8 +9,6 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
-
 TEST(ReplyText, ShowsValues) {
   EXPECT_EQ(text_of(JsonView("\"a\\n\"")), "a\n");
   EXPECT_EQ(text_of(JsonView("1.50")), "1.50");
@@ -42,6 +40,10 @@ TEST(ReplyText, NumbersAreForPeople) {
   EXPECT_FALSE(seconds_text(JsonView("1e300")).empty());
   EXPECT_EQ(rate_text(JsonView("0.349")), "0.3");
   EXPECT_EQ(bytes_text(JsonView("1048576")), "1 MiB");
+  EXPECT_EQ(percent_text(JsonView("0.667")), "67%");
+  EXPECT_EQ(percent_text(JsonView("1")), "100%");
+  EXPECT_EQ(percent_text(JsonView("0")), "0%");
+  EXPECT_EQ(percent_text(JsonView("null")), "");
 }
 
 TEST(ReplyText, PayloadsAreJsonOrBase64) {

@@ -9,8 +9,6 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
-
 std::uint64_t count_of(JsonView value) { return value.unsigned_integer().value_or(0); }
 
 // Of a filter's skipped jobs the reply tells only the first ones, but the operation counts all.

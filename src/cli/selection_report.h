@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json_view.h"
 #include "cli/command_context.h"
-#include "client/json_view.h"
 
 namespace reprise::cli {
 
@@ -25,9 +25,9 @@ class SelectionReport {
   SelectionReport(DeadJobsVerb verb, std::string queue) : verb_(verb), queue_(std::move(queue)) {}
 
   // A reply of POST …/retry or …/purge that goes on no longer.
-  void add_reply(client::JsonView reply);
+  void add_reply(JsonView reply);
   // An operation that has ended.
-  void add_operation(client::JsonView operation);
+  void add_operation(JsonView operation);
 
   // "retried 1, skipped 1, not found 0" and the reasons. Returns the exit code: one job that was
   // refused is enough for kExitRefused.
@@ -35,7 +35,7 @@ class SelectionReport {
   int exit_code() const;
 
  private:
-  void note_how_it_ended(client::JsonView operation);
+  void note_how_it_ended(JsonView operation);
 
   DeadJobsVerb verb_;
   std::string queue_;
@@ -47,8 +47,8 @@ class SelectionReport {
 };
 
 // "40 jobs", "1 job", "at least 1000 jobs": what a dry run has found.
-std::string matched_text(client::JsonView dry_run);
+std::string matched_text(JsonView dry_run);
 // The same as a sentence, with a table of examples.
-void print_dry_run(const CommandContext& context, DeadJobsVerb verb, client::JsonView dry_run);
+void print_dry_run(const CommandContext& context, DeadJobsVerb verb, JsonView dry_run);
 
 }  // namespace reprise::cli

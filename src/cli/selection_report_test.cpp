@@ -7,9 +7,7 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
-
-CommandContext context() { return *CommandContext::make({}); }
+CommandContext context() { return *CommandContext::make({}, Scope::whole_server); }
 
 struct Printed {
   int exit_code;

@@ -13,8 +13,6 @@
 namespace reprise::cli {
 namespace {
 
-using client::JsonView;
-
 void show_server(Record& record, JsonView status, const CommandContext& context) {
   const auto plain = [&](const char* path, const char* label) {
     record.field(path, label, Cell(text_of(status[path])));
@@ -70,6 +68,12 @@ int status(CommandContext& context) {
   record.section("Webhooks");
   record.field("webhooks.pending", "to be sent",
                Cell(text_of(reply->json()["webhooks"]["pending"])));
+  if (const auto workers = reply->json()["workers"]; workers.is_object()) {
+    record.section("Workers");
+    record.field("workers.projects", "projects", Cell(text_of(workers["projects"])));
+    record.field("workers.running", "running", Cell(text_of(workers["running"])));
+    record.field("workers.active", "jobs in work", Cell(text_of(workers["active"])));
+  }
   context.print(record.text());
   return kExitOk;
 }
@@ -83,7 +87,7 @@ void add_status_command(CLI::App& root, const Commands& commands) {
                          .examples = "  reprise status\n"
                                      "  reprise status --server http://queue.example:7333 --json",
                          .group = "Server"});
-  commands.on_run(command, status);
+  commands.on_run(command, status, Scope::whole_server);
 }
 
 }  // namespace reprise::cli

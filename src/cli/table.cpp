@@ -9,6 +9,8 @@ namespace reprise::cli {
 namespace {
 
 constexpr std::size_t kGap = 2;
+// Of what a section holds.
+constexpr std::string_view kIndent = "  ";
 // A column cut below this tells nothing any more.
 constexpr std::size_t kNarrowest = 12;
 
@@ -109,21 +111,39 @@ std::string Table::aligned_line(const std::vector<Cell>& row,
 }
 
 void Record::section(std::string_view title) {
-  lines_.push_back({.is_title = true, .path = {}, .label = escape_text(title), .value = Cell("")});
+  lines_.push_back(
+      {.kind = Kind::title, .path = {}, .label = escape_text(title), .value = Cell("")});
 }
 
 void Record::field(std::string_view path, std::string_view label, Cell value) {
-  lines_.push_back({.is_title = false,
+  lines_.push_back({.kind = Kind::field,
                     .path = escape_text(path),
                     .label = escape_text(label),
                     .value = std::move(value)});
+}
+
+void Record::table(Table& table) {
+  std::string lines;
+  const std::string text = table.take_text();
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin) + 1;
+    lines.append(kIndent).append(text, begin, end - begin);
+    begin = end;
+  }
+  lines_.push_back({.kind = Kind::table, .path = {}, .label = lines, .value = Cell("")});
+}
+
+Terminal Record::inside() const {
+  Terminal terminal = terminal_;
+  terminal.columns -= std::min(terminal.columns, kIndent.size());
+  return terminal;
 }
 
 std::string Record::text() const {
   if (terminal_.out_is_tty) return sections();
   std::string out = "FIELD\tVALUE\n";
   for (const auto& line : lines_) {
-    if (!line.is_title) out += line.path + '\t' + line.value.text() + '\n';
+    if (line.kind == Kind::field) out += line.path + '\t' + line.value.text() + '\n';
   }
   return out;
 }
@@ -131,17 +151,22 @@ std::string Record::text() const {
 std::string Record::sections() const {
   std::size_t label_width = 0;
   for (const auto& line : lines_) {
-    if (!line.is_title) label_width = std::max(label_width, display_width(line.label));
+    if (line.kind == Kind::field) label_width = std::max(label_width, display_width(line.label));
   }
   std::string out;
   for (const auto& line : lines_) {
-    if (line.is_title) {
+    if (line.kind == Kind::title) {
       if (!out.empty()) out += '\n';
       out += painted(line.label, Style::bold, terminal_.colour) + '\n';
       continue;
     }
+    if (line.kind == Kind::table) {
+      out += line.label;
+      continue;
+    }
     const std::string padding(label_width - display_width(line.label) + kGap, ' ');
-    out += "  " + painted(line.label, Style::dim, terminal_.colour) + padding +
+    out.append(kIndent);
+    out += painted(line.label, Style::dim, terminal_.colour) + padding +
            painted(line.value.text(), line.value.style(), terminal_.colour) + '\n';
   }
   return out;

@@ -75,11 +75,16 @@ class Record {
   void section(std::string_view title);
   // `path` is the field's place in the JSON reply, shown when piped; `label` is for a terminal.
   void field(std::string_view path, std::string_view label, Cell value);
+  // A table in the section that was begun last; only for a terminal. It is made for inside().
+  void table(Table& table);
+  // The terminal as wide as a section leaves it.
+  Terminal inside() const;
   std::string text() const;
 
  private:
+  enum class Kind { title, field, table };
   struct Line {
-    bool is_title;
+    Kind kind;
     std::string path;
     std::string label;
     Cell value;

@@ -52,6 +52,12 @@ bool belongs_to_a_command(const CLI::App& app, const std::string& flag) {
   });
 }
 
+// Takes words of its own; commands below it are an alternative.
+bool takes_arguments(const CLI::App& app) {
+  return std::ranges::any_of(app.get_options(),
+                             [](const CLI::Option* option) { return option->get_positional(); });
+}
+
 std::string suggestion(const std::string& typed, const std::vector<std::string>& known) {
   const auto meant = did_you_mean(typed, known);
   return meant ? fmt::format("; did you mean '{}'?", *meant) : std::string();
@@ -67,7 +73,8 @@ std::string unknown_word(const CLI::App& app, const std::string& word) {
     return fmt::format("unknown flag '{}'{}", shown, suggestion(flag, flag_names(app)));
   }
   const auto commands = command_names(app);
-  if (commands.empty()) return fmt::format("unexpected argument '{}'", shown);
+  if (commands.empty() || takes_arguments(app))
+    return fmt::format("unexpected argument '{}'", shown);
   return fmt::format("unknown command '{}'{}", shown, suggestion(word, commands));
 }
 
@@ -81,7 +88,7 @@ std::string explain_usage_error(const CLI::App& app, const CLI::ParseError& erro
   std::string problem;
   if (unknown != words.end()) {
     problem = unknown_word(command, *unknown);
-  } else if (!command_names(command).empty()) {
+  } else if (!command_names(command).empty() && !takes_arguments(command)) {
     const CLI::App* const parent = command.get_parent();
     return "reprise: no command given\n\n" +
            command.help(parent == nullptr ? "" : path_of(*parent));

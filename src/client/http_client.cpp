@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -32,9 +33,26 @@ using Easy = std::unique_ptr<CURL, EasyDeleter>;
 using Multi = std::unique_ptr<CURLM, MultiDeleter>;
 using Slist = std::unique_ptr<curl_slist, SlistDeleter>;
 
+struct Received {
+  std::string bytes;
+  std::size_t limit = 0;  // 0: none
+  bool cut = false;
+};
+
+// libcurl's write callback. Taking fewer bytes than there are ends the transfer.
 std::size_t append_bytes(char* data, std::size_t size, std::size_t count, void* to) {
-  static_cast<std::string*>(to)->append(data, size * count);
-  return size * count;
+  auto& received = *static_cast<Received*>(to);
+  const std::size_t came = size * count;
+  const std::size_t room = received.limit == 0 ? came : received.limit - received.bytes.size();
+  const std::size_t taken = std::min(came, room);
+  received.bytes.append(data, taken);
+  received.cut = taken < came;
+  return taken;
+}
+
+int ask_whether_to_go_on(void* keep_going, curl_off_t /*to_get*/, curl_off_t /*got*/,
+                         curl_off_t /*to_send*/, curl_off_t /*sent*/) {
+  return (*static_cast<const std::function<bool()>*>(keep_going))() ? 0 : 1;
 }
 
 void init_curl_once() {
@@ -50,7 +68,8 @@ struct HttpClient::Impl {
   Easy curl;
   std::array<char, CURL_ERROR_SIZE> message{};
   Slist headers;
-  std::string received;
+  Received received;
+  std::function<bool()> keep_going;  // of send()
 
   Impl(ServerUrl url, std::string secret) : server(std::move(url)), token(std::move(secret)) {
     init_curl_once();
@@ -67,7 +86,7 @@ struct HttpClient::Impl {
   void prepare(const HttpRequest& request) {
     CURL* const easy = curl.get();
     curl_easy_reset(easy);
-    received.clear();
+    received = {};
     message.fill('\0');
     headers.reset();
     // libcurl would otherwise wait a second for "100 Continue" before a large body.
@@ -77,6 +96,8 @@ struct HttpClient::Impl {
 
     const std::string url = server.base + request.target;
     curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
+    // A key may be "..", which libcurl would take for a way out of the folder.
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "reprise-cli");
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, message.data());
@@ -102,6 +123,31 @@ struct HttpClient::Impl {
     return static_cast<int>(code);
   }
 
+  HttpResponse response() {
+    HttpResponse response{
+        .status = status(), .body = std::move(received.bytes), .cut = received.cut};
+    response.retry_after = retry_after();
+    const char* redirect = nullptr;
+    curl_easy_getinfo(curl.get(), CURLINFO_REDIRECT_URL, &redirect);
+    if (redirect != nullptr) response.redirect = redirect;
+    return response;
+  }
+
+  std::optional<std::chrono::seconds> retry_after() const {
+    curl_off_t seconds = 0;
+    curl_easy_getinfo(curl.get(), CURLINFO_RETRY_AFTER, &seconds);
+    if (seconds > 0) return std::chrono::seconds(seconds);
+    // libcurl takes more seconds than it can count for none.
+    curl_header* header = nullptr;
+    if (curl_easy_header(curl.get(), "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK) {
+      return std::nullopt;
+    }
+    const std::string_view value = header->value;
+    const bool is_number = value.find_first_not_of("0123456789") == std::string_view::npos;
+    if (!is_number || value.size() < 10) return std::nullopt;
+    return std::chrono::hours(24 * 365);
+  }
+
   Error unreachable(CURLcode code, milliseconds timeout) const {
     std::string reason = message[0] != '\0' ? message.data() : curl_easy_strerror(code);
     if (code == CURLE_OPERATION_TIMEDOUT) {
@@ -124,13 +170,25 @@ HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
 
 const std::string& HttpClient::server() const { return impl_->server.base; }
 
+void HttpClient::set_keep_going(std::function<bool()> keep_going) {
+  impl_->keep_going = std::move(keep_going);
+}
+
 Result<HttpResponse> HttpClient::send(const HttpRequest& request) {
   impl_->prepare(request);
+  impl_->received.limit = request.max_reply_bytes;
   curl_easy_setopt(impl_->curl.get(), CURLOPT_TIMEOUT_MS,
                    static_cast<long>(request.timeout.count()));
+  if (impl_->keep_going) {
+    curl_easy_setopt(impl_->curl.get(), CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(impl_->curl.get(), CURLOPT_XFERINFOFUNCTION, ask_whether_to_go_on);
+    curl_easy_setopt(impl_->curl.get(), CURLOPT_XFERINFODATA, &impl_->keep_going);
+    // Giving up must not wait for a name server that does not answer.
+    curl_easy_setopt(impl_->curl.get(), CURLOPT_QUICK_EXIT, 1L);
+  }
   const CURLcode code = curl_easy_perform(impl_->curl.get());
-  if (code != CURLE_OK) return impl_->unreachable(code, request.timeout);
-  return HttpResponse{.status = impl_->status(), .body = std::move(impl_->received)};
+  if (code != CURLE_OK && !impl_->received.cut) return impl_->unreachable(code, request.timeout);
+  return impl_->response();
 }
 
 namespace {
@@ -163,8 +221,8 @@ Result<HttpResponse> HttpClient::stream(const HttpRequest& request, const Stream
     const int status = impl_->status();
     // Handed over here rather than in libcurl's callback: there SIGPIPE is ignored, and a reader of
     // our output that has gone away would not end us.
-    if (status == 200 && !impl_->received.empty()) {
-      handler.on_bytes(std::exchange(impl_->received, {}));
+    if (status == 200 && !impl_->received.bytes.empty()) {
+      handler.on_bytes(std::exchange(impl_->received.bytes, {}));
       latest = steady_clock::now();
     } else if (status != 0 && !latest) {
       latest = steady_clock::now();
@@ -180,7 +238,7 @@ Result<HttpResponse> HttpClient::stream(const HttpRequest& request, const Stream
   if (end && *end != CURLE_OK && status == 0) {
     return impl_->unreachable(*end, kStreamBegins);
   }
-  return HttpResponse{.status = status, .body = std::move(impl_->received)};
+  return HttpResponse{.status = status, .body = std::move(impl_->received.bytes)};
 }
 
 }  // namespace reprise::client

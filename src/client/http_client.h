@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,11 +23,18 @@ struct HttpRequest {
   std::vector<std::string> headers;  // "Name: value"
   std::optional<std::string> body;   // sent as application/json
   std::chrono::milliseconds timeout = std::chrono::seconds(60);  // for the whole exchange
+  // A reply's body beyond it is not read; 0: as long as it gets. Of send() only.
+  std::size_t max_reply_bytes = 0;
 };
 
 struct HttpResponse {
   int status = 0;
   std::string body;
+  bool cut = false;  // there was more than max_reply_bytes
+  // What Retry-After asks for, as a time or a date; never negative. A date is compared with the
+  // system's time.
+  std::optional<std::chrono::seconds> retry_after;
+  std::string redirect;  // where a 3xx points to, as a whole address
 };
 
 class HttpClient {
@@ -40,6 +48,9 @@ class HttpClient {
   const std::string& server() const;
 
   Result<HttpResponse> send(const HttpRequest& request);
+  // Asked while send() waits, within a second and after every signal; false gives the request up
+  // (Errc::unreachable). Empty: never.
+  void set_keep_going(std::function<bool()> keep_going);
 
   struct StreamHandler {
     // The next bytes of a 200 reply's body, as they arrive.

@@ -3,6 +3,7 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace reprise::client {
@@ -72,6 +73,34 @@ Result<ServerUrl> parse_server_url(std::string_view text) {
 
   while (whole.ends_with('/')) whole.pop_back();
   return ServerUrl{.base = whole, .loopback = is_loopback(part_of(url.get(), CURLUPART_HOST))};
+}
+
+Result<EndpointUrl> parse_endpoint_url(std::string_view text) {
+  const auto refuse = [&](std::string_view why) {
+    return Error{Errc::invalid_field,
+                 fmt::format("'{}' {}; write it as https://HOST:PORT/PATH", text, why)};
+  };
+  const std::string whole(text);
+  const std::unique_ptr<CURLU, UrlDeleter> url(curl_url());
+  if (whole.size() != std::string_view(whole.c_str()).size() ||
+      curl_url_set(url.get(), CURLUPART_URL, whole.c_str(), CURLU_NON_SUPPORT_SCHEME) !=
+          CURLUE_OK) {
+    return refuse("is no whole address");
+  }
+  const std::string scheme = part_of(url.get(), CURLUPART_SCHEME);
+  if (scheme != "http" && scheme != "https") return refuse("is neither http nor https");
+  if (!part_of(url.get(), CURLUPART_USER).empty() ||
+      !part_of(url.get(), CURLUPART_PASSWORD).empty()) {
+    return Error{Errc::invalid_field,
+                 "the address must not hold a user or password; give a token instead"};
+  }
+  const std::size_t host = whole.find("://") + 3;
+  const std::size_t host_end = std::min(whole.find_first_of("/?#", host), whole.size());
+  std::string target = whole.substr(host_end, whole.find('#', host_end) - host_end);
+  if (!target.starts_with('/')) target.insert(0, "/");
+  return EndpointUrl{.server = {.base = whole.substr(0, host_end),
+                                .loopback = is_loopback(part_of(url.get(), CURLUPART_HOST))},
+                     .target = std::move(target)};
 }
 
 }  // namespace reprise::client

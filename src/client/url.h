@@ -26,4 +26,14 @@ struct ServerUrl {
 // Errc::invalid_field: not such an address; the message says why.
 Result<ServerUrl> parse_server_url(std::string_view text);
 
+// A whole address, taken apart so that server.base + target is what was written.
+struct EndpointUrl {
+  ServerUrl server;
+  std::string target;  // path and query: "/ingest?key=1"; "/" when there is neither
+};
+
+// Takes "https://host:port/path?query". Errc::invalid_field: not such an address, or one with a
+// user or password, which messages would show.
+Result<EndpointUrl> parse_endpoint_url(std::string_view text);
+
 }  // namespace reprise::client

@@ -37,5 +37,31 @@ TEST(Url, RefusesWhatIsNoServer) {
   }
 }
 
+TEST(Url, TakesAnEndpointApartWithoutChangingIt) {
+  const auto parts = [](const char* url) {
+    const auto parsed = parse_endpoint_url(url);
+    return parsed ? parsed->server.base + " " + parsed->target : parsed.error().detail;
+  };
+  EXPECT_EQ(parts("https://in.example/a/../b//?key=%2F&x=?"),
+            "https://in.example /a/../b//?key=%2F&x=?");
+  EXPECT_EQ(parts("http://127.0.0.1:7333/api/events/ingest"),
+            "http://127.0.0.1:7333 /api/events/ingest");
+  EXPECT_EQ(parts("http://[::1]:80"), "http://[::1]:80 /");
+  EXPECT_EQ(parts("http://in.example?a=/b"), "http://in.example /?a=/b");
+  EXPECT_EQ(parts("http://in.example/a#b"), "http://in.example /a");
+  EXPECT_TRUE(parse_endpoint_url("http://[::1]:80/x")->server.loopback);
+  EXPECT_FALSE(parse_endpoint_url("http://in.example/x")->server.loopback);
+}
+
+TEST(Url, RefusesWhatIsNoEndpoint) {
+  for (const char* url : {"", "in.example/x", "http://", "ftp://x/y", "http://a b/", "http://x:y/z",
+                          "http://x/\n", "/path"}) {
+    EXPECT_FALSE(parse_endpoint_url(url)) << url;
+  }
+  const auto secret = parse_endpoint_url("http://me:secret@in.example/x");
+  ASSERT_FALSE(secret);
+  EXPECT_EQ(secret.error().detail.find("secret"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace reprise::client

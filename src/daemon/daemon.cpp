@@ -9,6 +9,7 @@
 #include <cstring>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -24,12 +25,14 @@
 #include "daemon/process.h"
 #include "daemon/stop_signals.h"
 #include "reprise_version.h"
+#include "runbook/load.h"
 #include "server/access_tokens.h"
 #include "server/http_server.h"
 #include "storage/durable/durable_storage.h"
 #include "storage/keys.h"
 #include "storage/records.h"
 #include "webhook/webhook_sender.h"
+#include "worker/worker_service.h"
 
 namespace reprise::daemon {
 namespace {
@@ -38,6 +41,7 @@ using std::chrono::steady_clock;
 
 // Files besides connections: RocksDB's tables and logs, stdio, and some to spare.
 constexpr std::uint64_t kOtherFiles = 512;
+constexpr auto kProjectWait = std::chrono::seconds(2);
 
 // The latest time an earlier run stamped on anything; the clock must not start before it.
 Result<Timestamp> stored_clock(const storage::Storage& storage) {
@@ -95,6 +99,7 @@ class Daemon {
 
   // The broker's threads may still call on what is destroyed before it.
   ~Daemon() {
+    if (workers_) workers_->stop();
     if (broker_) broker_->stop();
   }
   Daemon(const Daemon&) = delete;
@@ -124,7 +129,16 @@ class Daemon {
     const auto recovery = std::chrono::duration_cast<Duration>(steady_clock::now() - began);
     signals_.arm();
     start_webhooks();
+    if (!settings_.workers) {
+      // Nobody else will: what workers held when the last server ended.
+      broker_->release_own([](const Result<std::size_t>&) {});
+    } else {
+      if (const Status opened = open_workers(); !opened) {
+        return cannot_start(kExitCannotStart, opened.error().detail);
+      }
+    }
     if (const auto failed = listen()) return failed;
+    load_project();
     announce(jobs, recovery);
     return publish_port();
   }
@@ -156,6 +170,13 @@ class Daemon {
       return free_disk_bytes(directory);
     };
     options.on_fatal = die_of_storage;
+    options.on_hook_log = [](const QueueName& queue, HookKind hook, std::string_view text) {
+      spdlog::info("{}/{} {}: {}", queue.ns, queue.name, hook_name(hook), text);
+    };
+    options.on_hook_trouble = [](const QueueName& queue, HookKind hook, std::string_view text) {
+      spdlog::warn("{} of queue {}/{} {}", hook_name(hook), queue.ns, queue.name, text);
+    };
+    options.on_hook_notice = [](std::string_view text) { spdlog::warn("hooks: {}", text); };
     options.on_backup = [data = settings_.storage.directory](const BackupCommand& command,
                                                              const Result<BackupReply>& reply) {
       log_backup(data, command, reply);
@@ -173,6 +194,53 @@ class Daemon {
     options.warn = [](std::string_view text) { spdlog::warn("{}", text); };
     webhooks_ = std::make_unique<webhook::WebhookSender>(*outbox_, *clock_, std::move(options));
     broker_->on_webhooks([this] { webhooks_->wake(); });
+  }
+
+  Status open_workers() {
+    worker::WorkerOptions options = settings_.worker;
+    options.directory = settings_.storage.directory + "/workers";
+    // Steps are started after the server listens: the first project is loaded then.
+    options.server_url = [this] {
+      const std::lock_guard lock(url_mutex_);
+      return url_;
+    };
+    options.info = [](std::string_view text) { spdlog::info("workers: {}", text); };
+    options.warn = [](std::string_view text) { spdlog::warn("workers: {}", text); };
+    auto workers =
+        worker::WorkerService::open(*broker_, *clock_, worker_random_, std::move(options));
+    if (!workers) return workers.error();
+    workers_ = std::move(*workers);
+    return ok();
+  }
+
+  // The project that the settings name, or that the current directory is in. One that cannot be
+  // loaded does not keep the server from serving.
+  void load_project() {
+    {
+      const std::lock_guard lock(url_mutex_);
+      url_ = client_url(server_->address());
+    }
+    if (!workers_) return;
+    workers_->begin();
+    if (settings_.project_dir == "none") return;
+    const bool asked = !settings_.project_dir.empty();
+    const auto root = runbook::find_project(asked ? settings_.project_dir : ".");
+    if (!root) {
+      if (asked) spdlog::error("project_dir: no .reprise/ in or above {}", settings_.project_dir);
+      return;
+    }
+    auto loaded = std::make_shared<std::promise<void>>();
+    auto future = loaded->get_future();
+    workers_->want_project(*root, settings_.project,
+                           [loaded, root = *root](const Result<worker::ProjectView>& project) {
+                             if (!project) {
+                               spdlog::error("the project in {} is not loaded: {}", root,
+                                             project.error().detail);
+                             }
+                             loaded->set_value();
+                           });
+    // So that its queues are there when the server is announced; it may take longer, though.
+    future.wait_for(kProjectWait);
   }
 
   // Before the storage is opened: wrong settings should not cost a recovery.
@@ -193,6 +261,7 @@ class Daemon {
     server::HttpServerOptions options = settings_.http;
     options.tokens = tokens_;
     options.webhook_stats = [this] { return webhooks_->stats(); };
+    options.workers = workers_.get();
     auto server = server::HttpServer::start(*broker_, std::move(options));
     if (!server && server.error().code == Errc::invalid_field) {
       return bad_setting("listen", server.error().detail);
@@ -251,11 +320,14 @@ class Daemon {
   void stop() {
     server_->begin_shutdown();
     broker_->stop_waiting();
+    if (workers_) workers_->stop_waiting();
     storage_->interrupt_maintenance();  // a backup under way is answered, not waited for
     server_->stop(settings_.shutdown_grace);
+    if (workers_) workers_->stop();
     webhooks_->stop();
     broker_->stop();
     server_.reset();
+    workers_.reset();  // after the broker has answered it for the last time
     webhooks_.reset();
     outbox_.reset();
     broker_.reset();
@@ -275,6 +347,10 @@ class Daemon {
   std::unique_ptr<Broker> broker_;
   std::unique_ptr<BrokerOutbox> outbox_;
   std::unique_ptr<webhook::WebhookSender> webhooks_;
+  SystemRandom worker_random_;  // the broker has its own: each belongs to one thread
+  std::mutex url_mutex_;
+  std::string url_;  // protected by url_mutex_
+  std::unique_ptr<worker::WorkerService> workers_;
   std::unique_ptr<server::HttpServer> server_;
 };
 

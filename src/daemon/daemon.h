@@ -1,9 +1,10 @@
 // The daemon: storage, broker and HTTP server put together, from start to stop.
 //
-// Order matters. Up: storage, clock, broker, server; down: the server first, so that the answers
-// under way still come, then the broker, which commits and syncs what it accepted, then the
-// storage. A storage that fails while serving ends the process at once and without any further
-// reply: what was not answered was not promised, and only a restart can tell what reached the disk.
+// Order matters. Up: storage, clock, broker, workers, server; down: the server first, so that the
+// answers under way still come, then the workers, whose jobs go back, then the broker, which
+// commits and syncs what it accepted, then the storage. A storage that fails while serving ends the
+// process at once and without any further reply: what was not answered was not promised, and only a
+// restart can tell what reached the disk.
 #pragma once
 
 #include <string>

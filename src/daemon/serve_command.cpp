@@ -30,7 +30,7 @@ void add_setting_flags(CLI::App& serve, ServeFlags& flags) {
     const auto help = fmt::format("{} (default {})", setting.help, setting.default_text);
     CLI::Option* option = serve.add_option(setting.flag, help);
     option->group(setting.group)->type_name(setting.placeholder);
-    if (setting.kind == SettingKind::list) {
+    if (takes_many(setting.kind)) {
       // One value a flag, any number of flags.
       option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args(false);
       option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -21,8 +21,8 @@ constexpr std::string_view kPrefix = "REPRISE_";
 constexpr std::string_view kConfigVariable = "REPRISE_CONFIG";
 constexpr const char* kDefaultFile = "reprise.toml";
 // Those of the command-line client: a shell that has them set may well start a server.
-constexpr std::array<std::string_view, 3> kClientVariables = {"REPRISE_URL", "REPRISE_TOKEN",
-                                                              "REPRISE_NAMESPACE"};
+constexpr std::array<std::string_view, 4> kClientVariables = {"REPRISE_URL", "REPRISE_TOKEN",
+                                                              "REPRISE_NAMESPACE", "REPRISE_SPOOL"};
 
 class Loader {
  public:
@@ -89,7 +89,7 @@ class Loader {
   }
 
   static std::vector<std::string> split(const std::string& value, SettingKind kind) {
-    if (kind != SettingKind::list) return {value};
+    if (!takes_many(kind)) return {value};
     std::vector<std::string> items;
     for (std::size_t at = 0; at <= value.size();) {
       const std::size_t comma = std::min(value.find(',', at), value.size());

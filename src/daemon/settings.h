@@ -18,6 +18,7 @@
 #include "broker/broker.h"
 #include "server/http_server.h"
 #include "storage/durable/durable_storage.h"
+#include "worker/worker_service.h"
 
 namespace reprise::daemon {
 
@@ -33,6 +34,10 @@ struct Settings {
   BrokerOptions broker;
   server::HttpServerOptions http;  // its tokens are read from token_file by the daemon
   std::string token_file;          // empty: no tokens
+  bool workers = true;             // load projects and run their workers
+  worker::WorkerOptions worker;
+  std::string project_dir;  // empty: the one found from the current directory; "none": none
+  std::string project;      // its name; empty: its own
   Duration shutdown_grace = std::chrono::seconds(4);
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::text;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -20,8 +21,12 @@ std::string_view wanted(SettingKind kind) {
       return "a size like \"16MiB\", or a number of bytes";
     case SettingKind::count:
       return "a whole number";
+    case SettingKind::boolean:
+      return "true or false";
     case SettingKind::list:
       return "an array of text";
+    case SettingKind::table:
+      return "a table of text";
   }
   return "something else";
 }
@@ -60,6 +65,11 @@ std::optional<std::vector<std::string>> text_list(const toml::node& node) {
 // Numbers become the text a flag would have; which numbers fit is the setting's business.
 std::optional<std::vector<std::string>> texts_of(const toml::node& node, SettingKind kind) {
   if (kind == SettingKind::list) return text_list(node);
+  if (kind == SettingKind::boolean) {
+    const auto* flag = node.as_boolean();
+    if (flag == nullptr) return std::nullopt;
+    return std::vector{std::string(flag->get() ? "true" : "false")};
+  }
   const bool takes_text = kind != SettingKind::count;
   if (const auto* text = node.as_string(); text != nullptr && takes_text) {
     return std::vector{text->get()};
@@ -82,12 +92,61 @@ std::vector<std::string> setting_names() {
   return names;
 }
 
+std::string origin_of(const std::string& name, const toml::key& key) {
+  return fmt::format("{}:{}", name, key.source().begin.line);
+}
+
+// "KEY=VALUE" for each line of a table.
+void read_table(const Setting& setting, const toml::table& table, const std::string& origin,
+                const std::string& name, SettingsFile& file) {
+  std::vector<std::string> values;
+  for (const auto& [key, node] : table) {
+    const auto* text = node.as_string();
+    if (text == nullptr) {
+      file.problems.push_back(fmt::format("{}: {}.\"{}\": must be text, not {}",
+                                          origin_of(name, key), setting.table, key.str(),
+                                          kind_of(node)));
+      return;
+    }
+    values.push_back(fmt::format("{}={}", key.str(), text->get()));
+  }
+  file.values.push_back({&setting, std::move(values), origin});
+}
+
+// A table of tables, [ingest], that the names of some settings begin with.
+bool read_group(std::string_view group, const toml::node& node, const std::string& name,
+                SettingsFile& file) {
+  const toml::table* members = node.as_table();
+  const std::string prefix = fmt::format("{}.", group);
+  const auto in_group = [&](const Setting& setting) { return setting.table.starts_with(prefix); };
+  if (members == nullptr || std::ranges::none_of(all_settings(), in_group)) return false;
+  for (const auto& [key, member] : *members) {
+    const std::string full = fmt::format("{}{}", prefix, key.str());
+    const auto setting = std::ranges::find(all_settings(), full, &Setting::table);
+    const std::string origin = origin_of(name, key);
+    if (setting == all_settings().end()) {
+      file.problems.push_back(fmt::format("{}: {}: no such setting", origin, full));
+    } else if (const toml::table* table = member.as_table()) {
+      read_table(*setting, *table, origin, name, file);
+    } else {
+      file.problems.push_back(fmt::format("{}: {}: must be {}, not {}", origin, full,
+                                          wanted(setting->kind), kind_of(member)));
+    }
+  }
+  return true;
+}
+
 void read_key(std::string_view key, const toml::node& node, const std::string& origin,
               SettingsFile& file) {
   const Setting* setting = find_setting(key);
   if (setting == nullptr) {
     file.problems.push_back(
         fmt::format("{}: {}: no such setting{}", origin, key, suggestion(key, setting_names())));
+    return;
+  }
+  if (!setting->table.empty()) {
+    file.problems.push_back(
+        fmt::format("{}: {}: write it as a table [{}]", origin, key, setting->table));
     return;
   }
   auto values = texts_of(node, setting->kind);
@@ -106,7 +165,8 @@ SettingsFile parse_settings_file(std::string_view text, const std::string& name)
   try {
     const toml::table table = toml::parse(text);
     for (const auto& [key, node] : table) {
-      read_key(key.str(), node, fmt::format("{}:{}", name, key.source().begin.line), file);
+      if (read_group(key.str(), node, name, file)) continue;
+      read_key(key.str(), node, origin_of(name, key), file);
     }
   } catch (const toml::parse_error& error) {
     file.problems.push_back(

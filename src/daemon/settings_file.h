@@ -1,4 +1,5 @@
-// reprise.toml: a flat TOML file whose keys are the names of settings.
+// reprise.toml: a flat TOML file whose keys are the names of settings. Settings that are tables
+// themselves, like [ingest.routes], stand beside them under a name of their own.
 #pragma once
 
 #include <string>

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json_writer.h"
@@ -11,7 +13,13 @@
 namespace reprise::daemon {
 namespace {
 
-// The value as JSON, which for text, numbers and arrays of text is TOML too.
+// "KEY=VALUE" in its two parts; the key may hold '=', the value cannot.
+std::pair<std::string, std::string> split_entry(const std::string& entry) {
+  const std::size_t equals = entry.rfind('=');
+  return {entry.substr(0, equals), entry.substr(equals + 1)};
+}
+
+// The value as JSON, which for text, numbers, true and false, and arrays of text is TOML too.
 std::string value_of(const Setting& setting, const Settings& settings) {
   const std::vector<std::string> values = setting.get(settings);
   JsonWriter json;
@@ -19,7 +27,14 @@ std::string value_of(const Setting& setting, const Settings& settings) {
     json.begin_array();
     for (const std::string& value : values) json.value(value);
     json.end_array();
-  } else if (setting.kind == SettingKind::count) {
+  } else if (setting.kind == SettingKind::table) {
+    json.begin_object();
+    for (const std::string& entry : values) {
+      const auto [key, value] = split_entry(entry);
+      json.key(key).value(value);
+    }
+    json.end_object();
+  } else if (setting.kind == SettingKind::count || setting.kind == SettingKind::boolean) {
     json.raw(values.front());
   } else {
     json.value(values.front());
@@ -27,21 +42,44 @@ std::string value_of(const Setting& setting, const Settings& settings) {
   return json.take();
 }
 
+std::string table_text(const Setting& setting, const Settings& settings,
+                       const std::string& origin) {
+  std::string text = fmt::format("\n[{}]  # {}\n", setting.table, origin);
+  for (const std::string& entry : setting.get(settings)) {
+    const auto [key, value] = split_entry(entry);
+    append_json_string(text, key);
+    text += " = ";
+    append_json_string(text, value);
+    text += '\n';
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string settings_as_toml(const LoadedSettings& loaded) {
-  std::vector<std::string> lines;
+  struct Line {
+    std::string text;
+    std::string origin;
+  };
+  std::vector<Line> lines;
+  std::string tables;  // after all else: whatever follows a table's name is in it
   std::size_t widest = 0;
   for (const Setting& setting : all_settings()) {
-    lines.push_back(fmt::format("{} = {}", setting.name, value_of(setting, loaded.settings)));
-    widest = std::max(widest, lines.back().size());
+    const std::string& origin = loaded.origins.at(setting.name);
+    if (setting.kind == SettingKind::table) {
+      tables += table_text(setting, loaded.settings, origin);
+      continue;
+    }
+    lines.push_back(
+        {fmt::format("{} = {}", setting.name, value_of(setting, loaded.settings)), origin});
+    widest = std::max(widest, lines.back().text.size());
   }
   std::string text;
-  auto line = lines.begin();
-  for (const Setting& setting : all_settings()) {
-    text += fmt::format("{:<{}}  # {}\n", *line++, widest, loaded.origins.at(setting.name));
+  for (const Line& line : lines) {
+    text += fmt::format("{:<{}}  # {}\n", line.text, widest, line.origin);
   }
-  return text;
+  return text + tables;
 }
 
 std::string settings_as_json(const LoadedSettings& loaded) {

@@ -10,6 +10,8 @@
 
 #include "base/duration.h"
 #include "base/text.h"
+#include "model/ingest_routes.h"
+#include "model/limits.h"
 #include "server/listen_address.h"
 
 namespace reprise::daemon {
@@ -153,6 +155,13 @@ Status check_listen(const std::string& value) {
   return invalid(std::move(detail));
 }
 
+// Empty: its own.
+Status check_project(const std::string& value) {
+  if (value.empty()) return ok();
+  if (const Status name = check_name("project", value); !name) return invalid(name.error().detail);
+  return ok();
+}
+
 // A list. On the command line the flag `flag` names one item and may be repeated.
 template <class Field>
 Setting list(Naming naming, std::string flag, std::string placeholder, Field field) {
@@ -164,6 +173,42 @@ Setting list(Naming naming, std::string flag, std::string placeholder, Field fie
     return ok();
   };
   row.get = [=](const Settings& settings) { return std::vector(field(settings)); };
+  take_default(row);
+  return row;
+}
+
+// The routes of ingested events.
+template <class Field>
+Setting ingest_routes(Naming naming, Field field) {
+  Setting row = make_row(std::move(naming), SettingKind::table, "PATTERN=QUEUE");
+  row.flag = "--ingest-route";
+  row.table = "ingest.routes";
+  row.set = [=](Settings& settings, std::span<const std::string> values) -> Status {
+    auto routes = IngestRoutes::parse(values);
+    if (!routes) return routes.error();
+    field(settings) = std::move(*routes);
+    return ok();
+  };
+  row.get = [=](const Settings& settings) { return field(settings).texts(); };
+  take_default(row);
+  return row;
+}
+
+template <class Field>
+Setting boolean(Naming naming, Field field) {
+  naming.help += "; true or false";
+  Setting row = make_row(std::move(naming), SettingKind::boolean, "BOOL");
+  row.set = [=](Settings& settings, std::span<const std::string> values) -> Status {
+    const std::string& value = values.front();
+    if (value != "true" && value != "false") {
+      return invalid(fmt::format("'{}' is not true or false", value));
+    }
+    field(settings) = value == "true";
+    return ok();
+  };
+  row.get = [=](const Settings& settings) {
+    return std::vector{std::string(field(settings) ? "true" : "false")};
+  };
   take_default(row);
   return row;
 }
@@ -239,6 +284,30 @@ void add_storage_rows(std::vector<Setting>& rows) {
       FIELD(storage.journal_bytes), 1 * kMiB, 64 * kGiB));
 }
 
+void add_worker_rows(std::vector<Setting>& rows) {
+  const std::string group = "Workers";
+  rows.push_back(
+      boolean({"workers", group, "Load projects and run their workers"}, FIELD(workers)));
+  rows.push_back(text({"project_dir", group, "Project to load at the start; `none` for none"},
+                      "DIR", FIELD(project_dir), check_anything));
+  rows.back().default_text = "the project found from the current directory";
+  rows.push_back(text({"project", group, "Name of that project, instead of its own"}, "NAME",
+                      FIELD(project), check_project));
+  rows.back().default_text = "its own";
+  rows.push_back(
+      number<CountText>({"keep_runs", group, "Runs of pipelines kept after they have ended"},
+                        FIELD(worker.keep_runs), 1, 100'000));
+  rows.push_back(number<BytesText>({"run_log_bytes", group, "Output kept of one run"},
+                                   FIELD(worker.run_log_bytes), 4 * kKiB, kGiB));
+}
+
+void add_ingest_rows(std::vector<Setting>& rows) {
+  rows.push_back(ingest_routes({"ingest_routes", "Ingest",
+                                "Queues of ingested events by their type, `order.*=orders`; in the "
+                                "file a table [ingest.routes]"},
+                               FIELD(http.ingest_routes)));
+}
+
 void add_limit_rows(std::vector<Setting>& rows) {
   const std::string group = "Limits";
   const auto bytes = [&](std::string name, std::string help, auto field, std::uint64_t most) {
@@ -264,6 +333,17 @@ void add_limit_rows(std::vector<Setting>& rows) {
         100'000);
   count("max_waiting_claims", "Claims waiting for a job", FIELD(broker.limits.max_waiting_claims),
         1'000'000);
+  rows.push_back(number<CountText>(
+      {"hook_timeout_ms", group, "Time of one call of a hook, for queues that do not say"},
+      FIELD(broker.limits.hook_timeout_ms), 1, kLongestHookTimeoutMs));
+  rows.push_back(number<BytesText>(
+      {"hook_memory_bytes", group, "Memory of a hook, for queues that do not say"},
+      FIELD(broker.limits.hook_memory_bytes), kLeastHookMemoryBytes, kMostHookMemoryBytes));
+  rows.push_back(number<CountText>(
+      {"max_hook_hosts", group, "Processes that run hooks, one for each queue that uses them"},
+      FIELD(broker.max_hook_hosts), 1, 1000));
+  add_worker_rows(rows);
+  add_ingest_rows(rows);
   bytes("max_body_bytes", "A request's body", FIELD(http.max_body_bytes), 2 * batch_most);
   bytes("max_request_header_bytes", "A request's HTTP header", FIELD(http.max_request_header_bytes),
         1 * kMiB);

@@ -17,7 +17,20 @@
 
 namespace reprise::daemon {
 
-enum class SettingKind : std::uint8_t { text, duration, bytes, count, choice, list };
+// A table is a list of "KEY=VALUE"; in reprise.toml it is a table of its own.
+enum class SettingKind : std::uint8_t {
+  text,
+  duration,
+  bytes,
+  count,
+  boolean,
+  choice,
+  list,
+  table
+};
+constexpr bool takes_many(SettingKind kind) {
+  return kind == SettingKind::list || kind == SettingKind::table;
+}
 
 struct Setting {
   std::string name;          // "sync_interval", also the key in reprise.toml
@@ -28,9 +41,11 @@ struct Setting {
   std::string default_text;  // as people read it; "none" for nothing
   std::string placeholder;   // "DURATION": the flag's value in --help
   SettingKind kind{};
+  std::string table{};  // "ingest.routes": its name in reprise.toml; empty unless it is one
 
-  // Values are text, as a flag gives them: one for most kinds, any number for a list. `set` says
-  // what is wrong with a value, without naming the setting; `get` gives text that `set` reads back.
+  // Values are text, as a flag gives them: one for most kinds, any number for a list or a table.
+  // `set` says what is wrong with a value, without naming the setting; `get` gives text that `set`
+  // reads back.
   std::function<Status(Settings&, std::span<const std::string>)> set;
   std::function<std::vector<std::string>(const Settings&)> get;
 };

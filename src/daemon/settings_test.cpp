@@ -132,11 +132,92 @@ TEST_F(SettingsTest, EveryKindIsReadFromEverySource) {
   EXPECT_EQ(settings.broker.limits.max_key_bytes, 1024U);
 }
 
+TEST_F(SettingsTest, HooksHaveTheirLimits) {
+  const Settings defaults = load().settings;
+  EXPECT_EQ(defaults.broker.limits.hook_timeout_ms, 10U);
+  EXPECT_EQ(defaults.broker.limits.hook_memory_bytes, 1U << 20);
+  EXPECT_EQ(defaults.broker.max_hook_hosts, 64U);
+  write("reprise.toml", "hook_timeout_ms = 1000\n");
+  sources_.environment = {{"REPRISE_HOOK_MEMORY_BYTES", "64MiB"}};
+  sources_.flags = {{"max_hook_hosts", {"2"}}};
+  const Settings settings = load().settings;
+  EXPECT_EQ(settings.broker.limits.hook_timeout_ms, 1000U);
+  EXPECT_EQ(settings.broker.limits.hook_memory_bytes, 64U << 20);
+  EXPECT_EQ(settings.broker.max_hook_hosts, 2U);
+}
+
+TEST_F(SettingsTest, WorkersHaveTheirs) {
+  const Settings defaults = load().settings;
+  EXPECT_TRUE(defaults.workers);
+  EXPECT_EQ(defaults.project_dir, "");
+  EXPECT_EQ(defaults.project, "");
+  EXPECT_EQ(defaults.worker.keep_runs, 1000U);
+  EXPECT_EQ(defaults.worker.run_log_bytes, 10U << 20);
+  write("reprise.toml", "workers = false\nkeep_runs = 5\nproject_dir = \"/srv/shop\"\n");
+  sources_.environment = {{"REPRISE_RUN_LOG_BYTES", "4KiB"}, {"REPRISE_PROJECT", "shop"}};
+  const Settings settings = load().settings;
+  EXPECT_FALSE(settings.workers);
+  EXPECT_EQ(settings.project_dir, "/srv/shop");
+  EXPECT_EQ(settings.project, "shop");
+  EXPECT_EQ(settings.worker.keep_runs, 5U);
+  EXPECT_EQ(settings.worker.run_log_bytes, 4096U);
+  sources_.flags = {{"workers", {"true"}}, {"project", {"other"}}, {"project_dir", {"none"}}};
+  EXPECT_TRUE(load().settings.workers);
+  EXPECT_EQ(load().settings.project, "other");
+  EXPECT_EQ(load().settings.project_dir, "none");
+}
+
+TEST_F(SettingsTest, ABadNameOfAProjectIsRefusedWhereverItComesFrom) {
+  sources_.environment = {{"REPRISE_PROJECT", "my shop"}};
+  EXPECT_THAT(load_error(), AllOf(testing::StartsWith("REPRISE_PROJECT: project name 'my shop'"),
+                                  HasSubstr("letters, digits")));
+  sources_.environment.clear();
+  write("reprise.toml", "project = \"/srv/shop\"\n");
+  EXPECT_THAT(load_error(), testing::StartsWith("reprise.toml:1: project: project name"));
+}
+
 TEST_F(SettingsTest, AListInTheEnvironmentIsSeparatedByCommas) {
   sources_.environment = {{"REPRISE_ALLOWED_HOSTS", "a.example,b.example"}};
   EXPECT_THAT(load().settings.http.allowed_hosts, ElementsAre("a.example", "b.example"));
   sources_.flags = {{"allowed_hosts", {"c.example"}}};
   EXPECT_THAT(load().settings.http.allowed_hosts, ElementsAre("c.example"));
+}
+
+std::string queue_of(const LoadedSettings& loaded, std::string_view type) {
+  return std::string(loaded.settings.http.ingest_routes.queue_of(type));
+}
+
+TEST_F(SettingsTest, RoutesOfIngestedEventsAreATableInTheFile) {
+  EXPECT_EQ(queue_of(load(), "order.created"), "events");
+  write("reprise.toml",
+        "max_headers = 5\n\n[ingest.routes]\n\"order.*\" = \"orders\"\n\"a=b\" = \"odd\"\n");
+  const LoadedSettings loaded = load();
+  EXPECT_EQ(queue_of(loaded, "order.created"), "orders");
+  EXPECT_EQ(queue_of(loaded, "a=b"), "odd");
+  EXPECT_EQ(loaded.origins.at("ingest_routes"), "reprise.toml:3");
+  EXPECT_EQ(loaded.settings.broker.limits.max_headers, 5U);
+}
+
+TEST_F(SettingsTest, RoutesOfAStrongerSourceReplaceThoseOfAWeakerOne) {
+  write("reprise.toml", "[ingest.routes]\n\"order.*\" = \"orders\"\n");
+  sources_.environment = {{"REPRISE_INGEST_ROUTES", "a*=one,*b=two"}};
+  EXPECT_EQ(queue_of(load(), "order.created"), "events");
+  EXPECT_EQ(queue_of(load(), "ax"), "one");
+  EXPECT_EQ(queue_of(load(), "xb"), "two");
+  sources_.flags = {{"ingest_routes", {"a*=three", "order.*=four"}}};
+  EXPECT_EQ(queue_of(load(), "ax"), "three");
+  EXPECT_EQ(queue_of(load(), "order.created"), "four");
+  EXPECT_EQ(queue_of(load(), "xb"), "events");
+  EXPECT_EQ(load().origins.at("ingest_routes"), "--ingest-route");
+}
+
+TEST_F(SettingsTest, ABadRouteIsNamedWhereverItComesFrom) {
+  write("reprise.toml", "\n[ingest.routes]\n\"a*\" = \"fine\"\n\"b*\" = \"not fine\"\n");
+  EXPECT_THAT(load_error(), AllOf(testing::StartsWith("reprise.toml:2: ingest_routes: route "),
+                                  HasSubstr("'b*=not fine'"), HasSubstr("letters, digits")));
+  write("reprise.toml", "");
+  sources_.environment = {{"REPRISE_INGEST_ROUTES", "a*=one,b*"}};
+  EXPECT_THAT(load_error(), testing::StartsWith("REPRISE_INGEST_ROUTES: route 'b*': has no '='"));
 }
 
 TEST_F(SettingsTest, AnEmptyVariableCountsAsAbsent) {
@@ -160,8 +241,21 @@ TEST_F(SettingsTest, BadValuesOfEachKindNameTheSettingAndItsOrigin) {
       {"max_headers", "99999999999999999999", "not a whole number"},
       {"max_headers", "1e3", "'1e3' is not a whole number"},
       {"io_threads", "0", "0 is out of range: 1 to 64"},
+      {"hook_timeout_ms", "0", "0 is out of range: 1 to 1000"},
+      {"hook_timeout_ms", "1001", "1001 is out of range: 1 to 1000"},
+      {"hook_timeout_ms", "10ms", "'10ms' is not a whole number"},
+      {"hook_memory_bytes", "64KiB", "64KiB is out of range: 128KiB to 64MiB"},
+      {"hook_memory_bytes", "65MiB", "65MiB is out of range: 128KiB to 64MiB"},
+      {"max_hook_hosts", "0", "0 is out of range: 1 to 1000"},
+      {"workers", "yes", "'yes' is not true or false"},
+      {"workers", "", "'' is not true or false"},
+      {"project", ".shop", "must start with a letter or digit"},
+      {"keep_runs", "0", "0 is out of range: 1 to 100000"},
+      {"run_log_bytes", "1KiB", "1KiB is out of range: 4KiB to 1GiB"},
       {"durability", "fast", "'fast' is not one of sync, interval, none"},
       {"allowed_hosts", "", "an item is empty"},
+      {"ingest_routes", "", "route '': has no '='; write PATTERN=QUEUE"},
+      {"ingest_routes", "order.*=my orders", "route 'order.*=my orders': queue name 'my orders'"},
   };
   for (const auto& [name, value, complaint] : cases) {
     sources_.flags = {{name, {value}}};
@@ -205,6 +299,7 @@ TEST_F(SettingsTest, UnknownVariablesAreWarnedOfExceptTheClients) {
   sources_.environment = {{"REPRISE_URL", "http://127.0.0.1:7333"},
                           {"REPRISE_TOKEN", "secret"},
                           {"REPRISE_NAMESPACE", "default"},
+                          {"REPRISE_SPOOL", "/var/spool/reprise"},
                           {"REPRISE_DURABILTY", "none"}};
   EXPECT_THAT(load().warnings, ElementsAre("REPRISE_DURABILTY: no such setting; did you mean "
                                            "REPRISE_DURABILITY?"));
@@ -215,6 +310,9 @@ TEST_F(SettingsTest, ShownSettingsReadBackAsTheyWere) {
                     {"cache_bytes", {"1048577"}},
                     {"sync_interval", {"1.5s"}},
                     {"log_level", {"warn"}},
+                    {"ingest_routes", {"order.*=orders", "a=\"b\"\\*=odd", "*=rest"}},
+                    {"workers", {"false"}},
+                    {"project", {"shop"}},
                     {"data", {"/var/lib/reprise"}}};
   const LoadedSettings loaded = load();
   write("reprise.toml", settings_as_toml(loaded));
@@ -225,13 +323,25 @@ TEST_F(SettingsTest, ShownSettingsReadBackAsTheyWere) {
   }
 }
 
+TEST_F(SettingsTest, DefaultsAreShownSoThatTheyReadBackToo) {
+  const LoadedSettings loaded = load();
+  write("reprise.toml", settings_as_toml(loaded));
+  const LoadedSettings again = load();
+  for (const Setting& setting : all_settings()) {
+    EXPECT_EQ(setting.get(again.settings), setting.get(loaded.settings)) << setting.name;
+  }
+}
+
 TEST_F(SettingsTest, SettingsAreShownAsJsonWithTheirOrigin) {
-  sources_.flags = {{"max_headers", {"5"}}};
+  sources_.flags = {{"max_headers", {"5"}}, {"ingest_routes", {"a*=one"}}};
   const auto json = Json::parse(settings_as_json(load()));
   ASSERT_TRUE(json);
   EXPECT_EQ((*json)["max_headers"]["value"].integer(), 5);
   EXPECT_EQ((*json)["max_headers"]["origin"].string_or(""), "--max-headers");
   EXPECT_EQ((*json)["sync_interval"]["value"].string_or(""), "50ms");
+  ASSERT_NE((*json)["workers"]["value"].boolean(), nullptr);
+  EXPECT_TRUE(*(*json)["workers"]["value"].boolean());
+  EXPECT_EQ((*json)["ingest_routes"]["value"].dump(), R"({"a*":"one"})");
 }
 
 TEST(SettingsFile, WrongTypesAreRefusedWithTheTypeThatIsWanted) {
@@ -249,8 +359,18 @@ TEST(SettingsFile, WrongTypesAreRefusedWithTheTypeThatIsWanted) {
             "x.toml:1: allowed_hosts: must be an array of text, not text");
   EXPECT_EQ(problem("allowed_hosts = [1]"),
             "x.toml:1: allowed_hosts: must be an array of text, not an array");
+  EXPECT_EQ(problem("workers = \"true\""), "x.toml:1: workers: must be true or false, not text");
+  EXPECT_EQ(problem("workers = 1"), "x.toml:1: workers: must be true or false, not a whole number");
   EXPECT_EQ(problem("[data]\nx = 1"), "x.toml:1: data: must be text, not a table");
   EXPECT_EQ(problem("\n[server]\n"), "x.toml:2: server: no such setting");
+  EXPECT_EQ(problem("[ingest]\nroutes = 1"),
+            "x.toml:2: ingest.routes: must be a table of text, not a whole number");
+  EXPECT_EQ(problem("[ingest.routs]\n"), "x.toml:1: ingest.routs: no such setting");
+  EXPECT_EQ(problem("[ingest.routes]\na = \"b\"\n\"c*\" = 1"),
+            "x.toml:3: ingest.routes.\"c*\": must be text, not a whole number");
+  EXPECT_EQ(problem("ingest_routes = [\"a=b\"]"),
+            "x.toml:1: ingest_routes: write it as a table [ingest.routes]");
+  EXPECT_EQ(problem("ingest = 1"), "x.toml:1: ingest: no such setting");
   EXPECT_THAT(problem("data = \"a\"\ndata = \"b\""), testing::StartsWith("x.toml:2: "));
   EXPECT_THAT(problem("data = "), testing::StartsWith("x.toml:1: "));
 }
@@ -282,21 +402,22 @@ TEST(Documentation, TheTableOfSettingsIsTheOneInTheCode) {
   EXPECT_EQ(documented, expected) << fmt::format("it should be\n{}\n", fmt::join(expected, "\n"));
 }
 
-TEST(Documentation, TheExampleFileIsAccepted) {
+TEST(Documentation, TheExampleFilesAreAccepted) {
   const std::string text = documentation();
   const std::string fence = "```toml\n";
-  const std::size_t begin = text.find(fence);
-  ASSERT_NE(begin, std::string::npos);
-  const std::size_t end = text.find("```", begin + fence.size());
-  const std::string example = text.substr(begin + fence.size(), end - begin - fence.size());
-
-  const SettingsFile file = parse_settings_file(example, "reprise.toml");
-  EXPECT_THAT(file.problems, IsEmpty());
-  EXPECT_GE(file.values.size(), 5U);
-  Settings settings;
-  for (const FileValue& value : file.values) {
-    EXPECT_TRUE(value.setting->set(settings, value.values)) << value.origin;
+  std::size_t values = 0;
+  for (std::size_t at = text.find(fence); at != std::string::npos; at = text.find(fence, at)) {
+    const std::size_t begin = at + fence.size();
+    at = text.find("```", begin);
+    const SettingsFile file = parse_settings_file(text.substr(begin, at - begin), "reprise.toml");
+    EXPECT_THAT(file.problems, IsEmpty());
+    Settings settings;
+    for (const FileValue& value : file.values) {
+      EXPECT_TRUE(value.setting->set(settings, value.values)) << value.origin;
+    }
+    values += file.values.size();
   }
+  EXPECT_GE(values, 6U);
 }
 
 }  // namespace

@@ -17,6 +17,10 @@
 
 namespace reprise {
 
+// Names a push or a fail while it waits for hooks, so that it can be answered; unique, given by the
+// caller.
+using RequestId = std::uint64_t;
+
 struct NewJob {
   std::string payload;
   PayloadKind payload_kind = PayloadKind::json;
@@ -24,7 +28,9 @@ struct NewJob {
   Duration delay{};
   Priority priority = kDefaultPriority;
   std::optional<Duration> ttl;
-  std::string key;  // empty: none
+  std::string key;              // empty: none
+  Duration least_key_window{};  // its key is remembered so long where the queue says less
+  Scheduling scheduling;
 };
 
 struct PushCommand {
@@ -55,6 +61,9 @@ struct ClaimCommand {
   std::optional<Duration> lease;  // default: the queue's
   LaneChoice lane = LaneChoice::any;
   std::string worker;  // who asks; kept in the job's history
+  // By a worker of this very server: what it holds when the server ends is given back by the next
+  // one (release_own), however long that takes.
+  bool own = false;
 };
 struct ClaimedJob {
   LeaseToken token;  // token.job says which
@@ -84,6 +93,7 @@ struct FailItem {
 struct ReleaseItem {
   Result<LeaseToken> token;
   Duration delay{};
+  bool undelivered = false;  // nobody has got it, so its tokens are there again
 };
 struct ExtendItem {
   Result<LeaseToken> token;
@@ -98,6 +108,7 @@ struct Failed {
   JobStatus status{};  // failed, or dead
   Timestamp retry_at{};
   DeathReason reason = DeathReason::none;
+  std::string death_note;  // in the hook's own words; empty: none
 };
 struct Released {
   JobKey job;

@@ -40,7 +40,7 @@ JobRecord with_dead_letter_headers(const JobRecord& record, const QueueName& que
     letter.headers.emplace_back(name, std::move(value));
   };
   add(kOriginQueue, queue.name);
-  add(kDeathReason, std::string(death_reason_name(dead.death_reason)));
+  add(kDeathReason, std::string(death_reason_text(dead)));
   add(kError, cut(dead.last_error, kErrorBytesMax));
   add(kAttempts, std::to_string(dead.attempts));
   add(kDiedAt, format_timestamp(dead.ended_at));

@@ -8,6 +8,9 @@
 // Time-driven work (leases that expire, delays that end, ttls, claims that waited long enough) is
 // done by tick(); next_wake() says when it is needed. Each tick does a bounded amount, so a million
 // jobs due at once do not hold up commands: next_wake() is then in the past.
+//
+// Hooks are asked by others: take_hook_work() says what, finish_hook_calls() brings the answers,
+// and in between a job that failed stays leased in storage, so that a crash loses nothing.
 #pragma once
 
 #include <absl/container/btree_set.h>
@@ -28,12 +31,18 @@
 #include "engine/commands.h"
 #include "engine/event.h"
 #include "engine/failure_decision.h"
+#include "engine/hook_line.h"
 #include "engine/lease_table.h"
 #include "engine/ledger.h"
+#include "engine/pending_jobs.h"
 #include "engine/step_budget.h"
+#include "engine/throttles.h"
 #include "engine/waiting_claims.h"
+#include "model/config_entry.h"
+#include "model/hook.h"
 #include "model/limits.h"
 #include "model/operation.h"
+#include "model/throttle.h"
 #include "model/webhook.h"
 
 namespace reprise {
@@ -54,25 +63,35 @@ class Engine {
     JobKey key;
     Priority priority{};
     Timestamp expires_at = kNever;
+    Scheduling scheduling;
     std::uint64_t byte_size{};  // needed for active jobs only: the queue's sum is in its totals
     const JobState* state = nullptr;  // null: fresh and pending
   };
   // The queue must have been restored. In any order, but ascending seqs are faster.
   void restore_job(const StoredJob& job);
   // The same for many jobs that are fresh and pending and have no ttl; ascending.
-  void restore_fresh(QueueNumber queue, Priority priority, std::span<const Seq> seqs);
+  void restore_fresh(QueueNumber queue, Priority priority, const Scheduling& scheduling,
+                     std::span<const Seq> seqs);
   void restore_operation(const Operation& operation);
+  void restore_config(const ConfigEntry& entry);
+  void restore_throttle(const ThrottleRecord& record);
+  // That was all.
+  void finish_restore();
 
   // --- Jobs.
-  Result<PushReply> push(PushCommand command, Timestamp now);
+  // Empty: a hook is asked first, and take_push_answers() will have it. So with fail().
+  std::optional<Result<PushReply>> push(RequestId id, PushCommand command, Timestamp now);
   // Empty: the claim waits, and take_answers() will have it.
   std::optional<Result<ClaimReply>> claim(ClaimId id, ClaimCommand command, Timestamp now);
   // A claim that waits gets an empty reply.
   void cancel_claim(ClaimId id);
   void cancel_all_claims();
   ItemResults<Acked> ack(std::span<const AckItem> items, Timestamp now);
-  ItemResults<Failed> fail(std::span<const FailItem> items, Timestamp now);
+  std::optional<ItemResults<Failed>> fail(RequestId id, std::span<const FailItem> items,
+                                          Timestamp now);
   ItemResults<Released> release(std::span<const ReleaseItem> items, Timestamp now);
+  // Gives back what workers of the server that was before held when it ended; how many.
+  std::size_t release_own(Timestamp now);
   ItemResults<Extended> extend(std::span<const ExtendItem> items, Timestamp now);
   // Whatever its status, and whether or not it can be read.
   Result<DroppedJob> drop(const QueueName& queue, Seq seq, const std::string& asked_by,
@@ -109,6 +128,35 @@ class Engine {
   std::vector<QueueStats> list_queues(const std::string& ns, Timestamp now);  // "": all
   // Errc::queue_not_found says what was probably meant.
   Result<QueueNumber> find_queue(const QueueName& name) const;
+
+  // --- Hooks.
+  // What is to be done about hooks, in order. Call it after a round of commands, before answers are
+  // taken: a call that turns out to be pointless is decided at once.
+  std::vector<HookWork> take_hook_work(Timestamp now);
+  void finish_hook_calls(std::span<const HookResult> results, Timestamp now);
+  // Whoever waits for a hook is told `why`, and nothing of it has happened.
+  void give_up_hook_calls(const Error& why);
+  // For the log.
+  struct HookNotice {
+    QueueName queue;
+    HookKind hook{};
+    std::string text;
+  };
+  std::vector<HookNotice> take_hook_notices() { return std::exchange(hook_notices_, {}); }
+
+  // --- Runtime values.
+  Result<ConfigEntry> set_config(ConfigEntry entry, Timestamp now);
+  Result<ConfigEntry> unset_config(const std::string& ns, const std::string& key);
+  Result<ConfigEntry> config(const std::string& ns, const std::string& key) const;
+  std::vector<ConfigEntry> list_config(const std::string& ns) const;  // by key
+
+  // --- Throttles: what jobs that name a key may be started with.
+  Result<ThrottleStats> set_throttle(Throttle throttle, Timestamp now);
+  Result<ThrottleStats> unset_throttle(const std::string& ns, const std::string& key,
+                                       Timestamp now);
+  Result<ThrottleStats> throttle(const std::string& ns, const std::string& key,
+                                 Timestamp now) const;
+  std::vector<ThrottleStats> list_throttles(const std::string& ns, Timestamp now) const;
 
   // --- Time.
   void tick(Timestamp now);
@@ -154,6 +202,16 @@ class Engine {
     Result<ClaimReply> reply;
   };
   std::vector<ClaimAnswer> take_answers() { return std::exchange(answers_, {}); }
+  struct PushAnswer {
+    RequestId id{};
+    Result<PushReply> reply;
+  };
+  std::vector<PushAnswer> take_push_answers() { return std::exchange(push_answers_, {}); }
+  struct FailAnswer {
+    RequestId id{};
+    ItemResults<Failed> results;
+  };
+  std::vector<FailAnswer> take_fail_answers() { return std::exchange(fail_answers_, {}); }
   std::vector<Event> take_events() { return std::exchange(events_, {}); }
   Seq next_seq() const { return server_.next_seq; }
   std::uint64_t next_audit() const { return server_.next_audit; }
@@ -166,23 +224,45 @@ class Engine {
   Error queue_not_found(const QueueName& name) const;
   QueueState& create_queue(const QueueName& name, const QueueConfig& config, Timestamp now);
   Status check_dead_letter_queue(const QueueName& name, const QueueConfig& config) const;
+  void config_changed(QueueState& queue, Timestamp now);
   QueueStats stats_of(QueueState& queue, Timestamp now);
   std::optional<Duration> oldest_pending_age(const QueueState& queue, Timestamp now);
   void touch(const QueueState& queue);  // its totals changed
   void rearm(QueueState& queue);
 
   // engine_push.cpp
-  Result<PushedJob> push_one(QueueState& queue, NewJob job, Timestamp now);
+  // A job on its way into a queue.
+  struct Arrival {
+    std::shared_ptr<JobRecord> record;  // but for its times
+    Duration delay{};
+    std::optional<Duration> ttl;
+    Duration least_key_window{};
+    std::optional<std::string> rejected;  // why its hook refuses it
+  };
+  using Arrivals = std::vector<Result<Arrival>>;
+  PushReply accept(QueueState& queue, Arrivals arrivals, Timestamp now);
+  Result<PushedJob> accept_one(QueueState& queue, Arrival arrival, Timestamp now);
   Status check_room(const QueueState& queue, std::uint64_t more_bytes) const;
 
   // engine_claim.cpp
   // Buries what turns out to be over its ttl or unreadable, within `budget`.
   ClaimReply grant(QueueState& queue, const ClaimCommand& command, StepBudget& budget,
                    Timestamp now);
-  std::optional<Seq> next_job(QueueState& queue, LaneChoice choice);
-  std::optional<ClaimedJob> lease_job(QueueState& queue, JobKey key, const ClaimCommand& command,
-                                      StepBudget& budget, Timestamp now);
+  // The next job of each lane that may be given out.
+  struct Candidates {
+    std::optional<PendingJobs::Next> fresh;
+    std::optional<PendingJobs::Next> retry;
+  };
+  static Candidates candidates(QueueState& queue, LaneChoice choice, StepBudget& budget,
+                               Timestamp now);
+  static std::optional<PendingJobs::Next> next_job(QueueState& queue, LaneChoice choice,
+                                                   StepBudget& budget, Timestamp now);
+  std::optional<ClaimedJob> lease_job(QueueState& queue, JobKey key, const StrandRef& strand,
+                                      const ClaimCommand& command, StepBudget& budget,
+                                      Timestamp now);
   void serve_waiting(QueueState& queue, Timestamp now);
+  // As soon as possible, after other commands.
+  void look_again_later(QueueState& queue);
   // The size of what was buried.
   std::uint64_t quarantine(QueueState& queue, JobKey key, const Error& why, Timestamp now);
 
@@ -196,19 +276,47 @@ class Engine {
     std::string error;
     std::string error_type;
   };
+  // A failure whose decision is the hook's. Its lease is out of the table, so that it neither ends
+  // nor is ended, but still counts.
+  struct Undecided {
+    Lease lease;
+    Failure failure;
+    AttemptEnd end;
+    Timestamp failed_at;
+    // Who is to be told; nobody when the lease ran out.
+    std::optional<RequestId> request;
+    std::size_t index = 0;
+  };
   Result<Held> held_lease(const Result<LeaseToken>& token, Timestamp now);
   Error lease_lost(const LeaseToken& token, Timestamp now);
-  Result<Failed> end_in_failure(QueueState& queue, const Lease& lease, const Failure& failure,
-                                const AttemptEnd& end, Timestamp now);
+  bool is_leased(JobKey job) const;
+  // Takes the lease away from a job that leaves for another reason.
+  std::optional<Lease> take_lease(QueueState& queue, JobKey job, Timestamp now);
+  // Empty: on_failure is asked first.
+  std::optional<Result<Failed>> end_in_failure(QueueState& queue, Undecided failed, Timestamp now);
+  Result<Failed> settle_failure(QueueState& queue, const Undecided& failed, const HookOutcome* hook,
+                                Timestamp now);
+  Result<Failed> give_up(QueueState& queue, const Lease& lease, JobState state, Decision decision,
+                         Timestamp now);
   Result<Acked> ack_one(const AckItem& item, Timestamp now);
   void keep_completed(QueueState& queue, const Lease& lease, Timestamp now);
+  std::uint64_t lease_nonce(bool own);
   Result<Released> release_one(const ReleaseItem& item, Timestamp now);
-  Result<JobState> end_attempt(const Lease& lease, const AttemptEnd& end, Timestamp now);
-  void end_lease(QueueState& queue, const Lease& lease);
+  Result<JobState> end_attempt(const Lease& lease, const AttemptEnd& end, Timestamp ended_at);
+  enum class LeaseEnd : std::uint8_t { succeeded, failed, neither };
+  void end_lease(QueueState& queue, const Lease& lease, LeaseEnd end, Timestamp now);
   void grant_lease(QueueState& queue, const Lease& lease);
   // Puts a job that is no longer leased where its state says.
-  void place(QueueState& queue, JobKey key, Priority priority, const JobState& state,
-             Timestamp now);
+  static void place(QueueState& queue, JobKey key, Priority priority, const StrandRef& strand,
+                    const JobState& state, Timestamp now);
+
+  // engine_guard.cpp
+  static void define_guard(QueueState& queue);
+  void advance_guard(QueueState& queue, Timestamp now);
+  void tell_guard(QueueState& queue, const Lease& lease, LeaseEnd end, Timestamp now);
+
+  // engine_throttles.cpp
+  void wake_throttled(Timestamp now);
 
   // engine_burial.cpp
   // The caller has ended its lease or taken it out of its lane, and called forget_job().
@@ -251,8 +359,8 @@ class Engine {
   // What the job was; nullopt when it is not among the living, or the dead.
   Result<std::optional<JobStatus>> drop_alive(QueueState& queue, JobKey key, Timestamp now);
   Result<std::optional<JobStatus>> drop_ended(QueueState& queue, JobKey key);
-  void forget_waiting(QueueState& queue, JobKey key, const JobRecord& record,
-                      const JobState* state);
+  static void forget_waiting(QueueState& queue, JobKey key, const JobRecord& record,
+                             const JobState* state);
   std::optional<JobStatus> forget_unreadable(QueueState& queue, JobKey key, Timestamp now);
   // The caller has ended its lease or taken it out of its lane; it touches the queue, since every
   // end counts as something.
@@ -260,9 +368,40 @@ class Engine {
 
   // engine_timers.cpp
   void expire_leases(Timestamp now);
-  void end_delays(QueueState& queue, Timestamp now);
+  static void end_delays(QueueState& queue, Timestamp now);
   void expire_jobs(QueueState& queue, StepBudget& budget, Timestamp now);
   void expire_job(QueueState& queue, JobKey key, StepBudget& budget, Timestamp now);
+
+  // engine_hooks.cpp
+  struct WaitingPush {
+    QueueNumber queue{};
+    Arrivals arrivals;
+    std::size_t unanswered = 0;
+    std::uint64_t bytes = 0;
+  };
+  struct WaitingFail {
+    ItemResults<Failed> results;
+    std::size_t undecided = 0;
+  };
+  // The config is new: so may be its hooks.
+  void define_hooks(QueueState& queue, Timestamp now);
+  std::optional<Result<PushReply>> ask_before_push(QueueState& queue, RequestId id,
+                                                   Arrivals arrivals, Timestamp now);
+  void answer_pushes(QueueState& queue, Timestamp now);
+  void answer_fail(const Undecided& failed, Result<Failed> result);
+  void hand_out_calls(QueueState& queue, HookKind hook, Timestamp now);
+  // Nothing: there is nobody to ask about any more, or it was decided without asking.
+  std::optional<HookMessage> message_of(QueueState& queue, const HookTicket& ticket, Timestamp now);
+  // Whether whoever asks the hook may still look at the message.
+  enum class Asking : std::uint8_t { over, perhaps_not_over };
+  void settle_ticket(QueueState& queue, const HookTicket& ticket, const HookOutcome* outcome,
+                     Asking asking, Timestamp now);
+  void note_outcome(QueueState& queue, HookKind hook, const HookOutcome& outcome, Timestamp now);
+  void notice(const QueueState& queue, HookKind hook, std::string text);
+  // The breaker has opened: nobody waits for what is out.
+  void settle_all(QueueState& queue, HookKind hook, Timestamp now);
+  std::deque<HookTicket> call_back(QueueState& queue, HookKind hook);
+  void forget_hooks(QueueState& queue, const Error& why);
 
   void emit(EventType type, const QueueState& queue, Seq seq, Timestamp now, Event details = {});
 
@@ -273,6 +412,7 @@ class Engine {
   ServerState server_;
   bool server_changed_ = false;
   bool disk_low_ = false;
+  Throttles throttles_;  // before the queues, which have strands that wait for them
   absl::flat_hash_map<QueueName, QueuePtr> queues_;
   absl::flat_hash_map<QueueNumber, QueueState*> by_number_;
   LeaseTable leases_;
@@ -280,6 +420,18 @@ class Engine {
   absl::btree_set<std::pair<Timestamp, QueueNumber>> wakes_;
   absl::btree_set<QueueNumber> touched_;  // totals not yet written
   std::map<OperationId, Operation> operations_;
+
+  std::map<std::string, std::map<std::string, ConfigEntry>> config_;  // namespace, key
+
+  std::uint64_t next_hook_call_ = 1;
+  absl::btree_set<std::pair<QueueNumber, HookKind>> lines_to_ask_;  // they have calls to hand out
+  absl::flat_hash_map<JobKey, Undecided> undecided_;
+  absl::flat_hash_map<RequestId, WaitingPush> waiting_pushes_;
+  absl::flat_hash_map<RequestId, WaitingFail> waiting_fails_;
+  std::vector<HookWork> hook_work_;
+  std::vector<HookNotice> hook_notices_;
+  std::vector<PushAnswer> push_answers_;
+  std::vector<FailAnswer> fail_answers_;
 
   std::vector<ClaimAnswer> answers_;
   std::vector<Event> events_;

@@ -21,6 +21,9 @@ void Engine::bury(QueueState& queue, JobKey key, RecordPtr record, JobState stat
   emit(EventType::dead, queue, key.seq, now,
        {.attempts = state.attempts,
         .reason = reason,
+        .death_note = state.death_note.empty()
+                          ? nullptr
+                          : std::make_shared<const std::string>(state.death_note),
         .error = std::make_shared<const std::string>(state.last_error),
         .dead_letter_queue = graves != nullptr ? graves->shared_name : nullptr});
   EndedJob dead{std::move(record), std::make_shared<const JobState>(std::move(state))};
@@ -66,10 +69,12 @@ void Engine::admit(QueueState& queue, Seq seq, JobRecord record, JobState state,
   state.returned_at = now;
   state.death_reason = DeathReason::none;
   state.decided_by = DecidedBy::policy;
+  state.death_note.clear();
+  state.hook_version.clear();
   state.ended_at = {};
   if (record.expires_at != kNever) queue.expiries.insert({record.expires_at, seq});
   queue.totals.live_bytes += record.byte_size();
-  place(queue, key, record.priority, state, now);
+  place(queue, key, record.priority, queue.jobs.strand(record.scheduling), state, now);
   ledger_.put_job(key, std::make_shared<const JobRecord>(std::move(record)));
   ledger_.put_state(key, std::make_shared<const JobState>(std::move(state)));
   touch(queue);

@@ -19,6 +19,7 @@ std::optional<Result<ClaimReply>> Engine::claim(ClaimId id, ClaimCommand command
   command.max = std::max(command.max, 1U);  // a claim for nothing would wait for ever
   StepBudget budget;
   ClaimReply reply = grant(*queue, command, budget, now);
+  if (budget.looked_enough()) look_again_later(*queue);
   if (!reply.jobs.empty() || command.wait <= Duration::zero()) return reply;
   if (waiting_.size() >= limits_.max_waiting_claims) {
     return Error{Errc::too_many_waiting, "too many claims are waiting (max_waiting_claims is " +
@@ -41,17 +42,22 @@ void Engine::cancel_all_claims() {
 ClaimReply Engine::grant(QueueState& queue, const ClaimCommand& command, StepBudget& budget,
                          Timestamp now) {
   ClaimReply reply;
-  if (queue.record.paused) return reply;
+  advance_guard(queue, now);
   std::uint64_t bytes = 0;
   // A job's size is known when it is read, so the last one must fit whatever it is.
   const auto has_room = [&] {
     return reply.jobs.empty() || bytes + limits_.max_payload_bytes <= kReplyPayloadBytesMax;
   };
-  while (reply.jobs.size() < command.max && has_room() && !budget.spent()) {
-    const auto seq = next_job(queue, command.lane);
-    if (!seq) break;
-    auto job = lease_job(queue, {queue.record.number, *seq}, command, budget, now);
-    if (!job) continue;
+  while (reply.jobs.size() < command.max && queue.room() > 0 && has_room() && !budget.spent()) {
+    const auto next = next_job(queue, command.lane, budget, now);
+    if (!next) break;
+    const StrandRef strand = queue.jobs.take(*next);
+    auto job = lease_job(queue, {queue.record.number, next->job.seq}, strand, command, budget, now);
+    if (!job) {
+      queue.jobs.passed_over(*next);
+      continue;
+    }
+    queue.jobs.delivered(*next, now);
     bytes += job->record->payload.size();
     reply.jobs.push_back(std::move(*job));
   }
@@ -64,28 +70,30 @@ ClaimReply Engine::grant(QueueState& queue, const ClaimCommand& command, StepBud
   return reply;
 }
 
-// Takes the next job out of its lane.
-std::optional<Seq> Engine::next_job(QueueState& queue, LaneChoice choice) {
-  const bool fresh = !queue.fresh.empty() && choice != LaneChoice::retry;
-  const bool retry = queue.retry_waits() && choice != LaneChoice::fresh;
-  if (!fresh && !retry) return std::nullopt;
-  const std::uint32_t share = queue.record.config.fetch.retry_share_ppm;
-  const Lane lane = fresh && retry ? queue.lane_share.next(share)
-                    : fresh        ? Lane::fresh
-                                   : Lane::retry;
-  if (lane == Lane::fresh) {
-    const auto [priority, seq] = queue.fresh.front();
-    queue.fresh.erase(priority, seq);
-    return seq;
+Engine::Candidates Engine::candidates(QueueState& queue, LaneChoice choice, StepBudget& budget,
+                                      Timestamp now) {
+  const auto& per_key = queue.record.config.concurrency_per_key;
+  Candidates found;
+  if (choice != LaneChoice::retry) {
+    found.fresh = queue.jobs.next(Lane::fresh, per_key, budget, now);
   }
-  const TimedSeq job = queue.retry.front();
-  queue.retry.erase(job);
-  return job.seq;
+  if (choice != LaneChoice::fresh && queue.may_lease_retry()) {
+    found.retry = queue.jobs.next(Lane::retry, per_key, budget, now);
+  }
+  return found;
+}
+
+std::optional<PendingJobs::Next> Engine::next_job(QueueState& queue, LaneChoice choice,
+                                                  StepBudget& budget, Timestamp now) {
+  const Candidates found = candidates(queue, choice, budget, now);
+  if (!found.fresh || !found.retry) return found.fresh ? found.fresh : found.retry;
+  const std::uint32_t share = queue.record.config.fetch.retry_share_ppm;
+  return queue.lane_share.next(share) == Lane::fresh ? found.fresh : found.retry;
 }
 
 // Leases a job that next_job() gave. nullopt: it turned out to be over its ttl or unreadable and
 // is dead now.
-std::optional<ClaimedJob> Engine::lease_job(QueueState& queue, JobKey key,
+std::optional<ClaimedJob> Engine::lease_job(QueueState& queue, JobKey key, const StrandRef& strand,
                                             const ClaimCommand& command, StepBudget& budget,
                                             Timestamp now) {
   const auto record = ledger_.record(key);
@@ -112,7 +120,7 @@ std::optional<ClaimedJob> Engine::lease_job(QueueState& queue, JobKey key,
   auto state = *before ? std::make_shared<JobState>(**before) : std::make_shared<JobState>();
   state->status = JobStatus::active;
   state->attempts += 1;
-  state->lease_nonce = random_.next_u64();
+  state->lease_nonce = lease_nonce(command.own);
   state->lease_started_at = now;
   state->lease_deadline = add_saturating(now, command.lease.value_or(queue.record.config.lease));
   state->worker = command.worker;
@@ -124,7 +132,9 @@ std::optional<ClaimedJob> Engine::lease_job(QueueState& queue, JobKey key,
                       .priority = (*record)->priority,
                       .expires_at = (*record)->expires_at,
                       .byte_size = (*record)->byte_size(),
-                      .lane = state->lane()});
+                      .lane = state->lane(),
+                      .strand = strand,
+                      .trial = queue.guard ? queue.guard->lease_began() : 0});
   emit(EventType::taken, queue, key.seq, now, {.attempts = state->attempts});
   ClaimedJob job{.token = {key, state->lease_nonce},
                  .record = *record,
@@ -134,6 +144,13 @@ std::optional<ClaimedJob> Engine::lease_job(QueueState& queue, JobKey key,
                  .last_error = state->last_error};
   ledger_.put_state(key, std::move(state));
   return job;
+}
+
+std::uint64_t Engine::lease_nonce(bool own) {
+  std::uint64_t nonce = random_.next_u64();
+  if (own) return (nonce & ~kOwnLeaseMask) | kOwnLeaseMark;
+  while (is_own_lease(nonce)) nonce = random_.next_u64();
+  return nonce;
 }
 
 // A job that cannot be read is never delivered: it goes to the dead as it is.
@@ -150,18 +167,26 @@ std::uint64_t Engine::quarantine(QueueState& queue, JobKey key, const Error& why
 }
 
 void Engine::serve_waiting(QueueState& queue, Timestamp now) {
-  if (queue.record.paused) return;
+  if (!waiting_.has_any(queue.record.number)) return;
+  advance_guard(queue, now);
   StepBudget budget;
-  while (!budget.spent()) {
+  while (!budget.spent() && queue.room() > 0) {
+    const Candidates found = candidates(queue, LaneChoice::any, budget, now);
     const WaitingClaim* first =
-        waiting_.first(queue.record.number, !queue.fresh.empty(), queue.retry_waits());
-    if (first == nullptr) return;
+        waiting_.first(queue.record.number, found.fresh.has_value(), found.retry.has_value());
+    if (first == nullptr) break;
     ClaimReply reply = grant(queue, first->command, budget, now);
     if (reply.jobs.empty()) continue;  // what there was turned out dead; look again
     const ClaimId id = first->id;
     waiting_.remove(id);
     answers_.push_back({id, std::move(reply)});
   }
+  if (budget.looked_enough()) look_again_later(queue);
+}
+
+void Engine::look_again_later(QueueState& queue) {
+  queue.look_again = true;
+  rearm(queue);
 }
 
 }  // namespace reprise

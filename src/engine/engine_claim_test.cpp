@@ -329,8 +329,7 @@ TEST_F(EngineWaiting, TheLineIsLimited) {
 
 TEST_F(EngineWaiting, OtherQueuesDoNotAnswer) {
   start_waiting(1);
-  ASSERT_TRUE(
-      engine_->push({.queue = {.name = "other"}, .create = true, .jobs = {NewJob{}}}, now()));
+  ASSERT_TRUE(push_at_once({.queue = {.name = "other"}, .create = true, .jobs = {NewJob{}}}));
   EXPECT_THAT(answers(), IsEmpty());
 }
 

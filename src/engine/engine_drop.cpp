@@ -8,7 +8,7 @@ namespace reprise {
 namespace {
 
 // Takes a delayed job out whose time is not known; its time, or nullopt when it is not there.
-std::optional<Timestamp> take(absl::btree_map<TimedSeq, Priority>& jobs, Seq seq) {
+std::optional<Timestamp> take(absl::btree_map<TimedSeq, QueueState::Delayed>& jobs, Seq seq) {
   const auto found =
       std::ranges::find_if(jobs, [&](const auto& job) { return job.first.seq == seq; });
   if (found == jobs.end()) return std::nullopt;
@@ -55,11 +55,7 @@ Result<std::optional<JobStatus>> Engine::drop_alive(QueueState& queue, JobKey ke
   std::optional<JobStatus> was;
   if (record && state) {
     was = effective_status(state->get(), now);
-    if (const Lease* lease = leases_.find(key)) {
-      end_lease(queue, *lease);
-    } else {
-      forget_waiting(queue, key, **record, state->get());
-    }
+    if (!take_lease(queue, key, now)) forget_waiting(queue, key, **record, state->get());
     forget_job(queue, key, (*record)->expires_at, (*record)->byte_size());
   } else {
     was = forget_unreadable(queue, key, now);
@@ -91,9 +87,10 @@ void Engine::forget_waiting(QueueState& queue, JobKey key, const JobRecord& reco
                             const JobState* state) {
   const TimedSeq timed{state == nullptr ? Timestamp{} : state->due, key.seq};
   if (state != nullptr && state->lane() == Lane::retry) {
-    if (!queue.cooling.erase(timed)) queue.retry.erase(timed);
+    if (!queue.cooling.erase(timed)) queue.jobs.erase_retry(timed);
   } else if (state == nullptr || queue.scheduled.erase(timed) == 0) {
-    queue.fresh.erase(record.priority, key.seq);
+    Strand* strand = queue.jobs.find(record.scheduling);
+    if (strand != nullptr) queue.jobs.erase_fresh(*strand, record.priority, key.seq);
   }
 }
 
@@ -101,16 +98,15 @@ void Engine::forget_waiting(QueueState& queue, JobKey key, const JobRecord& reco
 // searched, which is slow in a large queue, and rare. Where it is says what it was; nullopt:
 // nowhere. Its ttl, if it has one, will find nothing to end.
 std::optional<JobStatus> Engine::forget_unreadable(QueueState& queue, JobKey key, Timestamp now) {
-  if (const Lease* found = leases_.find(key)) {
-    const Lease lease = *found;
-    end_lease(queue, lease);
-    forget_job(queue, key, lease.expires_at, lease.byte_size);
+  if (const auto lease = take_lease(queue, key, now)) {
+    forget_job(queue, key, lease->expires_at, lease->byte_size);
     return JobStatus::active;
   }
   std::optional<JobStatus> was;
-  if (queue.fresh.erase(key.seq) || queue.retry.erase(key.seq)) {
+  if (queue.jobs.erase(key.seq)) {
     was = JobStatus::pending;
-  } else if (const auto retry_at = queue.cooling.erase(key.seq)) {
+  } else if (const auto retry_at = queue.cooling.time_of(key.seq)) {
+    queue.cooling.erase({*retry_at, key.seq});
     was = *retry_at <= now ? JobStatus::pending : JobStatus::failed;
   } else if (const auto due = take(queue.scheduled, key.seq)) {
     was = *due <= now ? JobStatus::pending : JobStatus::scheduled;

@@ -41,6 +41,9 @@ Error Engine::lease_lost(const LeaseToken& token, Timestamp now) {
     if (lease->nonce == token.nonce) return expired(lease->deadline);
     return {Errc::lease_lost, job + " is over; another lease has been granted since"};
   }
+  if (undecided_.contains(token.job)) {
+    return {Errc::lease_lost, job + " is over; it was failed, and its on_failure hook is asked"};
+  }
   if (const auto state = ledger_.state(token.job); state && *state && !(*state)->history.empty()) {
     const Attempt& last = (*state)->history.back();
     if (last.outcome == AttemptOutcome::lease_expired) return expired(last.ended_at);
@@ -58,7 +61,7 @@ Result<Acked> Engine::ack_one(const AckItem& item, Timestamp now) {
   if (!held) return held.error();
   QueueState& queue = *held->queue;
   const Lease& lease = held->lease;
-  end_lease(queue, lease);
+  end_lease(queue, lease, LeaseEnd::succeeded, now);
   if (queue.record.config.keep_completed) {
     keep_completed(queue, lease, now);
   } else {
@@ -69,7 +72,7 @@ Result<Acked> Engine::ack_one(const AckItem& item, Timestamp now) {
   queue.completions.add(now, 1);
   touch(queue);
   emit(EventType::completed, queue, lease.job.seq, now);
-  if (lease.lane == Lane::retry) serve_waiting(queue, now);
+  serve_waiting(queue, now);
   return Acked{lease.job};
 }
 
@@ -84,31 +87,80 @@ void Engine::keep_completed(QueueState& queue, const Lease& lease, Timestamp now
   ledger_.complete(lease.job, {*record, std::make_shared<const JobState>(*std::move(state))});
 }
 
-ItemResults<Failed> Engine::fail(std::span<const FailItem> items, Timestamp now) {
-  return for_each_item(items, [&](const FailItem& item) -> Result<Failed> {
+std::optional<ItemResults<Failed>> Engine::fail(RequestId id, std::span<const FailItem> items,
+                                                Timestamp now) {
+  WaitingFail fail;
+  fail.results.reserve(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const FailItem& item = items[i];
     const auto held = held_lease(item.token, now);
-    if (!held) return held.error();
-    const Failure failure{.outcome = item.outcome, .final = item.final, .delay = item.delay};
-    return end_in_failure(*held->queue, held->lease, failure,
-                          {item.outcome, item.error, item.error_type}, now);
-  });
+    if (!held) {
+      fail.results.emplace_back(held.error());
+      continue;
+    }
+    auto result = end_in_failure(
+        *held->queue,
+        {.lease = held->lease,
+         .failure = {.outcome = item.outcome, .final = item.final, .delay = item.delay},
+         .end = {item.outcome, item.error, item.error_type},
+         .failed_at = now,
+         .request = id,
+         .index = i},
+        now);
+    if (!result) ++fail.undecided;
+    fail.results.push_back(result ? std::move(*result) : Result<Failed>(Failed{}));
+  }
+  if (fail.undecided == 0) return std::move(fail.results);
+  waiting_fails_.emplace(id, std::move(fail));
+  return std::nullopt;
 }
 
-Result<Failed> Engine::end_in_failure(QueueState& queue, const Lease& lease, const Failure& failure,
-                                      const AttemptEnd& end, Timestamp now) {
-  auto ended = end_attempt(lease, end, now);
+std::optional<Result<Failed>> Engine::end_in_failure(QueueState& queue, Undecided failed,
+                                                     Timestamp now) {
+  const JobKey job = failed.lease.job;
+  const auto state = ledger_.state(job);
+  if (!state) return Result<Failed>(state.error());
+  const std::uint32_t failures = (*state ? (*state)->failures : 0) + 1;
+  if (queue.guard && queue.guard->spares()) failed.failure.spared = Duration::zero();
+  if (!hook_has_a_say(queue.record.config, failed.failure, failures)) {
+    return settle_failure(queue, failed, nullptr, now);
+  }
+  HookLine& line = *queue.hook(HookKind::on_failure);
+  if (!line.breaker.admit(now)) {
+    const HookOutcome closed = HookFailure{HookFault::breaker_open, ""};
+    note_outcome(queue, HookKind::on_failure, closed, now);
+    return settle_failure(queue, failed, &closed, now);
+  }
+  leases_.end(job);
+  undecided_.emplace(job, std::move(failed));
+  line.waiting.emplace_back(job);
+  lines_to_ask_.emplace(queue.record.number, HookKind::on_failure);
+  return std::nullopt;
+}
+
+Result<Failed> Engine::settle_failure(QueueState& queue, const Undecided& failed,
+                                      const HookOutcome* hook, Timestamp now) {
+  Failure failure = failed.failure;
+  const bool counts = !failure.spared || failure.final;
+  const Lease& lease = failed.lease;
+  auto ended = end_attempt(lease, failed.end, failed.failed_at);
   if (!ended) return ended.error();
   JobState state = std::move(*ended);
-  state.failures += 1;
-  state.last_error = end.error;
-  state.last_error_type = end.error_type;
-  end_lease(queue, lease);
+  if (counts) state.failures += 1;
+  state.last_error = failed.end.error;
+  state.last_error_type = failed.end.error_type;
+  end_lease(queue, lease, LeaseEnd::failed, now);
+  if (!counts) {
+    queue.guard->spared();
+    if (lease.trial != 0) failure.spared = queue.guard->canary_delay();
+  }
   ++queue.totals.failed;
+  if (failed.end.outcome == AttemptOutcome::lease_expired) ++queue.totals.lease_expired;
   queue.failures.add(now, 1);
   touch(queue);
 
   Decision decision =
-      decide_failure(queue.record.config.retry, failure, state.failures, random_, now);
+      decide_failure(queue.record.config, failure, state.failures, hook, random_, now);
   if (decision.retry && lease.expires_at <= now) {
     decision = {.retry = false, .reason = DeathReason::expired};
   }
@@ -116,26 +168,69 @@ Result<Failed> Engine::end_in_failure(QueueState& queue, const Lease& lease, con
        {.attempts = state.attempts,
         .retry_at = decision.retry ? decision.retry_at : kNever,
         .error = std::make_shared<const std::string>(state.last_error)});
-  if (!decision.retry) {
-    forget_job(queue, lease.job, lease.expires_at, lease.byte_size);
-    RecordPtr record = record_for_burial(lease.job, decision.reason);
-    if (decision.reason == DeathReason::corrupt) decision.decided_by = DecidedBy::policy;
-    bury(queue, lease.job, std::move(record), std::move(state), decision.reason,
-         decision.decided_by, now);
-    if (lease.lane == Lane::retry) serve_waiting(queue, now);
-    return Failed{.job = lease.job, .status = JobStatus::dead, .reason = decision.reason};
-  }
-  state.status = JobStatus::failed;
+  if (!decision.retry) return give_up(queue, lease, std::move(state), std::move(decision), now);
+  state.status = state.lane() == Lane::retry ? JobStatus::failed
+                 : decision.retry_at > now   ? JobStatus::scheduled
+                                             : JobStatus::pending;
   state.due = decision.retry_at;
-  place(queue, lease.job, lease.priority, state, now);
+  place(queue, lease.job, lease.priority, lease.strand, state, now);
   ledger_.put_state(lease.job, std::make_shared<const JobState>(std::move(state)));
   rearm(queue);
   serve_waiting(queue, now);
   return Failed{.job = lease.job, .status = JobStatus::failed, .retry_at = decision.retry_at};
 }
 
+Result<Failed> Engine::give_up(QueueState& queue, const Lease& lease, JobState state,
+                               Decision decision, Timestamp now) {
+  forget_job(queue, lease.job, lease.expires_at, lease.byte_size);
+  RecordPtr record = record_for_burial(lease.job, decision.reason);
+  if (decision.reason == DeathReason::corrupt) {
+    decision.decided_by = DecidedBy::policy;
+    decision.note.clear();
+  }
+  if (decision.decided_by == DecidedBy::hook) {
+    state.death_note = decision.note;
+    state.hook_version = queue.hook(HookKind::on_failure)->version;
+  }
+  bury(queue, lease.job, std::move(record), std::move(state), decision.reason, decision.decided_by,
+       now);
+  serve_waiting(queue, now);
+  return Failed{.job = lease.job,
+                .status = JobStatus::dead,
+                .reason = decision.reason,
+                .death_note = std::move(decision.note)};
+}
+
+bool Engine::is_leased(JobKey job) const {
+  return leases_.find(job) != nullptr || undecided_.contains(job);
+}
+
+std::optional<Lease> Engine::take_lease(QueueState& queue, JobKey job, Timestamp now) {
+  std::optional<Lease> lease;
+  if (const Lease* found = leases_.find(job)) {
+    lease = *found;
+  } else if (const auto undecided = undecided_.find(job); undecided != undecided_.end()) {
+    const Undecided failed = std::move(undecided->second);
+    undecided_.erase(undecided);
+    answer_fail(failed, Error{Errc::lease_lost, "lease of job " + short_id(job.seq) +
+                                                    " is over; the job was dropped"});
+    lease = failed.lease;
+  }
+  if (lease) end_lease(queue, *lease, LeaseEnd::neither, now);
+  return lease;
+}
+
 ItemResults<Released> Engine::release(std::span<const ReleaseItem> items, Timestamp now) {
   return for_each_item(items, [&](const ReleaseItem& item) { return release_one(item, now); });
+}
+
+std::size_t Engine::release_own(Timestamp now) {
+  std::size_t released = 0;
+  for (const Lease& lease : leases_.endless()) {
+    const ReleaseItem item{.token = LeaseToken{lease.job, lease.nonce}};
+    if (release_one(item, now)) ++released;
+  }
+  return released;
 }
 
 Result<Released> Engine::release_one(const ReleaseItem& item, Timestamp now) {
@@ -146,7 +241,8 @@ Result<Released> Engine::release_one(const ReleaseItem& item, Timestamp now) {
   auto ended = end_attempt(lease, {AttemptOutcome::released, "", ""}, now);
   if (!ended) return ended.error();
   JobState state = std::move(*ended);
-  end_lease(queue, lease);
+  end_lease(queue, lease, LeaseEnd::neither, now);
+  if (item.undelivered) throttles_.refund(*lease.strand, now);
   ++queue.totals.released;
   touch(queue);
   emit(EventType::released, queue, lease.job.seq, now, {.attempts = state.attempts});
@@ -155,7 +251,7 @@ Result<Released> Engine::release_one(const ReleaseItem& item, Timestamp now) {
     DeathReason reason = DeathReason::expired;
     RecordPtr record = record_for_burial(lease.job, reason);
     bury(queue, lease.job, std::move(record), std::move(state), reason, DecidedBy::policy, now);
-    if (lease.lane == Lane::retry) serve_waiting(queue, now);
+    serve_waiting(queue, now);
     return Released{lease.job};
   }
   state.status = JobStatus::pending;
@@ -163,7 +259,7 @@ Result<Released> Engine::release_one(const ReleaseItem& item, Timestamp now) {
     state.status = state.lane() == Lane::fresh ? JobStatus::scheduled : JobStatus::failed;
     state.due = add_saturating(now, item.delay);
   }
-  place(queue, lease.job, lease.priority, state, now);
+  place(queue, lease.job, lease.priority, lease.strand, state, now);
   ledger_.put_state(lease.job, std::make_shared<const JobState>(std::move(state)));
   rearm(queue);
   serve_waiting(queue, now);
@@ -190,16 +286,17 @@ ItemResults<Extended> Engine::extend(std::span<const ExtendItem> items, Timestam
 
 // The state after the attempt, with the attempt in its history; nothing is changed yet, so that a
 // state which cannot be read leaves the lease as it was.
-Result<JobState> Engine::end_attempt(const Lease& lease, const AttemptEnd& end, Timestamp now) {
+Result<JobState> Engine::end_attempt(const Lease& lease, const AttemptEnd& end,
+                                     Timestamp ended_at) {
   const auto stored = ledger_.state(lease.job);
   if (!stored) return stored.error();
-  JobState state = *stored ? **stored : JobState{.attempts = 1, .lease_started_at = now};
+  JobState state = *stored ? **stored : JobState{.attempts = 1, .lease_started_at = ended_at};
   // Whenever that was noticed: after a restart it may be hours later.
   const bool expired = end.outcome == AttemptOutcome::lease_expired;
   append_to_history(state.history, {.number = state.attempts,
                                     .generation = state.generation,
                                     .started_at = state.lease_started_at,
-                                    .ended_at = expired ? lease.deadline : now,
+                                    .ended_at = expired ? lease.deadline : ended_at,
                                     .outcome = end.outcome,
                                     .worker = std::move(state.worker),
                                     .error = end.error,
@@ -211,29 +308,33 @@ Result<JobState> Engine::end_attempt(const Lease& lease, const AttemptEnd& end, 
   return state;
 }
 
-void Engine::end_lease(QueueState& queue, const Lease& lease) {
-  const auto ended = leases_.end(lease.job);
-  if (!ended) return;
+void Engine::end_lease(QueueState& queue, const Lease& held, LeaseEnd end, Timestamp now) {
+  const Lease lease = held;  // which may be the table's own
+  leases_.end(lease.job);
   --queue.active;
-  if (ended->lane == Lane::retry) --queue.retry_in_flight;
+  if (lease.lane == Lane::retry) --queue.retry_in_flight;
+  queue.jobs.lease_ended(*lease.strand, queue.record.config.concurrency_per_key);
+  tell_guard(queue, lease, end, now);
 }
 
 void Engine::grant_lease(QueueState& queue, const Lease& lease) {
   leases_.grant(lease);
+  queue.jobs.lease_began(*lease.strand);
   ++queue.active;
   if (lease.lane == Lane::retry) ++queue.retry_in_flight;
 }
 
-void Engine::place(QueueState& queue, JobKey key, Priority priority, const JobState& state,
-                   Timestamp now) {
+void Engine::place(QueueState& queue, JobKey key, Priority priority, const StrandRef& strand,
+                   const JobState& state, Timestamp now) {
   const bool due = effective_status(&state, now) == JobStatus::pending;
   const TimedSeq timed{state.due, key.seq};
-  if (state.lane() == Lane::retry) {
-    (due ? queue.retry : queue.cooling).insert(timed, state.failures);
+  if (state.lane() == Lane::fresh) {
+    if (due) return queue.jobs.insert_fresh(*strand, priority, key.seq);
+    queue.scheduled.emplace(timed, QueueState::Delayed{priority, strand});
   } else if (due) {
-    queue.fresh.insert(priority, key.seq);
+    queue.jobs.insert_retry(strand, timed, state.failures);
   } else {
-    queue.scheduled.emplace(timed, priority);
+    queue.cooling.insert(timed, state.failures, strand);
   }
 }
 

@@ -433,5 +433,54 @@ TEST_F(EngineLeases, TokensAndDeadlinesSurviveARestart) {
   EXPECT_TRUE(ack(jobs[2]));
 }
 
+// --- Leases of the server's own workers.
+
+TEST_F(EngineLeases, OwnLeasesExpireLikeOthersWhileTheServerRuns) {
+  set_retry(5, 1h);
+  push("a");
+  const ClaimedJob job = claim_one({.lease = 10s, .own = true});
+  advance(10s);
+  EXPECT_EQ(ack(job).error().code, Errc::lease_lost);
+  EXPECT_EQ(engine_->release_own(now()), 0U);
+}
+
+TEST_F(EngineLeases, OwnLeasesAreGivenBackByTheNextServerHoweverLateItComes) {
+  push_many({"a", "b", "c"});
+  const auto own = claim(2, {.lease = 10s, .own = true});
+  const ClaimedJob other = claim_one({.lease = 2h});
+  pass(1h);  // without a policy an expiry would be the end of them
+  restart();
+  tick();
+  EXPECT_EQ(counts(), (Counts{.active = 3}));
+  restart();  // killed before it could give them back
+  EXPECT_EQ(engine_->release_own(now()), 2U);
+  EXPECT_EQ(engine_->release_own(now()), 0U);
+  EXPECT_EQ(counts(), (Counts{.pending = 2, .active = 1}));
+  EXPECT_EQ(ack(own[0]).error().code, Errc::lease_lost);
+  EXPECT_TRUE(ack(other));
+  const auto again = claim(2);
+  EXPECT_EQ(names(again), (Names{"a", "b"}));
+  EXPECT_EQ(again[0].failures, 0U);
+  EXPECT_EQ(again[0].attempts, 2U);
+}
+
+TEST_F(EngineLeases, WhatTheNextServerHasClaimedItselfIsNotGivenBack) {
+  push_many({"a", "b"});
+  claim_one({.own = true});
+  restart();
+  const ClaimedJob job = claim_one({.own = true});
+  EXPECT_EQ(engine_->release_own(now()), 1U);
+  EXPECT_TRUE(ack(job));
+}
+
+TEST_F(EngineLeases, NoLeaseOfAClientCarriesTheMark) {
+  for (std::uint64_t low = 0; low <= kOwnLeaseMask; ++low) {
+    EXPECT_EQ(is_own_lease(0xABCD'0000'0000'0000ULL | low), low == kOwnLeaseMark);
+  }
+  push_many({"a", "b"});
+  EXPECT_TRUE(is_own_lease(claim_one({.own = true}).token.nonce));
+  EXPECT_FALSE(is_own_lease(claim_one().token.nonce));
+}
+
 }  // namespace
 }  // namespace reprise

@@ -41,15 +41,14 @@ TEST_F(EnginePush, CountsJobsAndBytes) {
 
 TEST_F(EnginePush, IdsRiseAcrossQueuesAndRestarts) {
   const Seq first = push("a");
-  const auto other =
-      engine_->push({.queue = {.name = "other"}, .create = true, .jobs = {NewJob{}}}, now());
+  const auto other = push_at_once({.queue = {.name = "other"}, .create = true, .jobs = {NewJob{}}});
   EXPECT_GT(other->results.at(0)->seq, first);
   restart();
   EXPECT_GT(push("b"), other->results.at(0)->seq);
 }
 
 TEST_F(EnginePush, AnUnknownQueueIsNamedWithWhatWasProbablyMeant) {
-  const auto reply = engine_->push({.queue = {.name = "ordrs"}, .jobs = {NewJob{}}}, now());
+  const auto reply = push_at_once({.queue = {.name = "ordrs"}, .jobs = {NewJob{}}});
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().code, Errc::queue_not_found);
   EXPECT_THAT(reply.error().detail, HasSubstr("'ordrs'"));
@@ -59,7 +58,7 @@ TEST_F(EnginePush, AnUnknownQueueIsNamedWithWhatWasProbablyMeant) {
 TEST_F(EnginePush, CreateMakesTheQueueWithDefaultsOnce) {
   const QueueName fresh{.ns = "shop", .name = "new"};
   for (int round = 0; round < 2; ++round) {
-    ASSERT_TRUE(engine_->push({.queue = fresh, .create = true, .jobs = {NewJob{}}}, now()));
+    ASSERT_TRUE(push_at_once({.queue = fresh, .create = true, .jobs = {NewJob{}}}));
   }
   const auto made = engine_->queue_stats(fresh, now());
   ASSERT_TRUE(made);
@@ -69,7 +68,7 @@ TEST_F(EnginePush, CreateMakesTheQueueWithDefaultsOnce) {
 
 TEST_F(EnginePush, CreateLeavesAnExistingConfigAlone) {
   configure({.lease = 5s});
-  ASSERT_TRUE(engine_->push({.queue = queue_, .create = true, .jobs = {NewJob{}}}, now()));
+  ASSERT_TRUE(push_at_once({.queue = queue_, .create = true, .jobs = {NewJob{}}}));
   EXPECT_EQ(stats().queue.config.lease, 5s);
 }
 
@@ -204,6 +203,27 @@ TEST_F(EngineKeys, AChangedWindowCountsFromTheNextPush) {
   expect_duplicate_of(second, "new");
 }
 
+TEST_F(EngineKeys, AJobMayAskForALongerWindowThanItsQueueHas) {
+  configure({.key_window = 10s});
+  const Seq long_known = push("a", {.key = "long", .least_key_window = 1h});
+  push("b", {.key = "short"});
+  advance(10s);
+  expect_duplicate_of(long_known, "long");
+  push("c", {.key = "short"});
+  restart();
+  advance(1h - 10s - 1us);
+  expect_duplicate_of(long_known, "long");
+  advance(1us);
+  push("d", {.key = "long"});
+}
+
+TEST_F(EngineKeys, ALeastWindowShortensNothing) {
+  configure({.key_window = 1h});
+  const Seq first = push("a", {.key = "k", .least_key_window = 10s});
+  advance(1h - 1us);
+  expect_duplicate_of(first, "k");
+}
+
 TEST_F(EngineKeys, ADuplicateDoesNotProlongTheWindow) {
   configure({.key_window = 10s});
   const Seq first = push("a", {.key = "k"});
@@ -215,8 +235,8 @@ TEST_F(EngineKeys, ADuplicateDoesNotProlongTheWindow) {
 
 TEST_F(EngineKeys, QueuesHaveKeysOfTheirOwn) {
   push("a", {.key = "k"});
-  const auto reply = engine_->push(
-      {.queue = {.name = "other"}, .create = true, .jobs = {NewJob{.key = "k"}}}, now());
+  const auto reply =
+      push_at_once({.queue = {.name = "other"}, .create = true, .jobs = {NewJob{.key = "k"}}});
   EXPECT_FALSE(reply->results.at(0)->duplicate);
 }
 

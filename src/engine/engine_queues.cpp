@@ -50,10 +50,9 @@ Result<PutQueueReply> Engine::put_queue(const PutQueueCommand& command, Timestam
   REPRISE_TRY(check_dead_letter_queue(command.queue, command.config));
   if (created) {
     queue = &create_queue(command.queue, command.config, now);
-  } else {
+  } else if (queue->record.config != command.config) {
     queue->record.config = command.config;
-    ledger_.put_queue(queue->record);
-    serve_waiting(*queue, now);  // more retries may be allowed in flight
+    config_changed(*queue, now);
   }
   return PutQueueReply{created, stats_of(*queue, now)};
 }
@@ -66,9 +65,18 @@ Result<QueueStats> Engine::edit_queue(const QueueName& name, const ConfigEdit& e
   REPRISE_TRY(edit(edited));
   REPRISE_TRY(check_dead_letter_queue(name, edited));
   queue->record.config = edited;
-  ledger_.put_queue(queue->record);
-  serve_waiting(*queue, now);  // more retries may be allowed in flight
+  config_changed(*queue, now);
   return stats_of(*queue, now);
+}
+
+void Engine::config_changed(QueueState& queue, Timestamp now) {
+  ledger_.put_queue(queue.record);
+  queue.payload_vars = PayloadVars::make(queue.record.config);
+  define_guard(queue);
+  queue.jobs.look_at_limits_again();
+  define_hooks(queue, now);  // failures that this decides may be followed by deliveries
+  rearm(queue);
+  serve_waiting(queue, now);  // more may be allowed in flight
 }
 
 Result<QueueStats> Engine::pause_queue(const QueueName& name, bool paused, Timestamp now) {
@@ -103,6 +111,8 @@ Result<QueueStats> Engine::delete_queue(const QueueName& name, const std::string
                                         "queue '" + name.name + "' was deleted while waiting"}});
   }
   leases_.end_all_of(number);
+  forget_hooks(*queue, {Errc::queue_not_found,
+                        "queue '" + name.name + "' was deleted while its hook was asked"});
   ledger_.erase_queue(queue->record);
   wakes_.erase({queue->wake_at, number});
   touched_.erase(number);
@@ -168,13 +178,18 @@ QueueStats Engine::stats_of(QueueState& queue, Timestamp now) {
   stats.bytes = queue.totals.live_bytes;
   stats.oldest_pending_age = oldest_pending_age(queue, now);
   stats.waiting_claims = waiting_.count_of(queue.record.number);
-  stats.lanes = {.fresh = queue.fresh.size(),
-                 .retry = queue.retry.size(),
+  stats.lanes = {.fresh = queue.jobs.fresh_size(),
+                 .retry = queue.jobs.retry_size(),
                  .retry_in_flight = queue.retry_in_flight,
                  .retry_credit = queue.lane_share.credit(),
                  .retries_by_failures = queue.cooling.counts()};
   for (std::size_t i = 0; i < kFailureBuckets; ++i) {
-    stats.lanes.retries_by_failures[i] += queue.retry.counts()[i];
+    stats.lanes.retries_by_failures[i] += queue.jobs.retry_counts()[i];
+  }
+  stats.keys = queue.jobs.stats(now);
+  if (queue.guard) stats.breaker = queue.guard->stats(now);
+  for (std::size_t kind = 0; kind < kHookKindCount; ++kind) {
+    if (queue.hooks[kind]) stats.hooks[kind] = queue.hooks[kind]->stats(now);
   }
   stats.totals = queue.totals;
   stats.push_rate = queue.pushes.per_second(now);
@@ -187,11 +202,13 @@ QueueStats Engine::stats_of(QueueState& queue, Timestamp now) {
 // A fresh job has waited since its push, a retry since it was due.
 std::optional<Duration> Engine::oldest_pending_age(const QueueState& queue, Timestamp now) {
   std::optional<Duration> age;
-  if (!queue.fresh.empty()) {
-    const auto record = ledger_.record({queue.record.number, queue.fresh.oldest()});
+  if (const auto oldest = queue.jobs.oldest_fresh()) {
+    const auto record = ledger_.record({queue.record.number, *oldest});
     if (record && *record) age = now - (*record)->pushed_at;
   }
-  if (!queue.retry.empty()) age = std::max(age.value_or(Duration{}), now - queue.retry.front().at);
+  if (const auto oldest = queue.jobs.oldest_retry()) {
+    age = std::max(age.value_or(Duration{}), now - oldest->at);
+  }
   return age;
 }
 
@@ -202,6 +219,10 @@ void Engine::rearm(QueueState& queue) {
   if (!queue.scheduled.empty()) next = std::min(next, queue.scheduled.begin()->first.at);
   if (!queue.cooling.empty()) next = std::min(next, queue.cooling.front().at);
   if (!queue.expiries.empty()) next = std::min(next, queue.expiries.begin()->at);
+  if (queue.guard && queue.guard->state() == BreakerState::open) {
+    next = std::min(next, queue.guard->open_until());
+  }
+  if (queue.look_again) next = Timestamp{};  // long ago
   if (next == queue.wake_at) return;
   wakes_.erase({queue.wake_at, queue.record.number});
   if (next != kNever) wakes_.emplace(next, queue.record.number);

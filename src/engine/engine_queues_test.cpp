@@ -214,7 +214,7 @@ TEST_F(EngineDelete, OtherQueuesAreLeftAlone) {
   push("a");
   const ClaimedJob job = claim_one();
   const QueueName other{.name = "other"};
-  ASSERT_TRUE(engine_->push({.queue = other, .create = true, .jobs = {NewJob{.key = "k"}}}, now()));
+  ASSERT_TRUE(push_at_once({.queue = other, .create = true, .jobs = {NewJob{.key = "k"}}}));
   ASSERT_TRUE(engine_->delete_queue(other, "", now()));
   EXPECT_TRUE(ack(job));
   EXPECT_EQ(counts(), (Counts{.completed = 1}));

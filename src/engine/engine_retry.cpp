@@ -139,7 +139,7 @@ std::optional<JobStatus> Engine::status_of(JobKey key, Timestamp now) {
   const auto record = ledger_.record(key);
   const auto state = ledger_.state(key);
   if (!record || !state) {
-    return leases_.find(key) != nullptr ? JobStatus::active : JobStatus::pending;
+    return is_leased(key) ? JobStatus::active : JobStatus::pending;
   }
   if (*record != nullptr) return effective_status(state->get(), now);
   const auto completed = ledger_.completed(key);

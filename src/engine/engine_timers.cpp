@@ -25,9 +25,12 @@ void Engine::tick(Timestamp now) {
     QueueState& queue = *by_number_.at(number);
     expire_jobs(queue, budget, now);
     end_delays(queue, now);
+    advance_guard(queue, now);
+    queue.look_again = false;
     rearm(queue);
     serve_waiting(queue, now);
   }
+  wake_throttled(now);
   while (const auto claim = waiting_.take_expired(now)) {
     answers_.push_back({claim->id, ClaimReply{}});
   }
@@ -37,7 +40,7 @@ Timestamp Engine::next_wake() const {
   Timestamp next = waiting_.next_deadline();
   if (const Lease* first = leases_.first()) next = std::min(next, first->deadline);
   if (!wakes_.empty()) next = std::min(next, wakes_.begin()->first);
-  return next;
+  return std::min(next, throttles_.next_wake());
 }
 
 void Engine::expire_leases(Timestamp now) {
@@ -47,16 +50,20 @@ void Engine::expire_leases(Timestamp now) {
     const Lease lease = *first;
     budget.spend(lease.byte_size);
     QueueState& queue = *by_number_.at(lease.job.queue);
-    ++queue.totals.lease_expired;
-    const Failure failure{.outcome = AttemptOutcome::lease_expired};
-    const auto failed = end_in_failure(queue, lease, failure,
-                                       {AttemptOutcome::lease_expired, "lease expired", ""}, now);
-    if (!failed) {
+    const auto failed = end_in_failure(queue,
+                                       {.lease = lease,
+                                        .failure = {.outcome = AttemptOutcome::lease_expired},
+                                        .end = {AttemptOutcome::lease_expired, "lease expired", ""},
+                                        .failed_at = now,
+                                        .request = std::nullopt},
+                                       now);
+    if (failed && !*failed) {
       // Its state cannot be read, so nothing can be said about its attempts: out of the way with
       // it.
-      end_lease(queue, lease);
-      quarantine(queue, lease.job, failed.error(), now);
-      if (lease.lane == Lane::retry) serve_waiting(queue, now);
+      ++queue.totals.lease_expired;
+      end_lease(queue, lease, LeaseEnd::failed, now);
+      quarantine(queue, lease.job, failed->error(), now);
+      serve_waiting(queue, now);
     }
   }
 }
@@ -66,10 +73,14 @@ void Engine::end_delays(QueueState& queue, Timestamp now) {
   auto scheduled_end = queue.scheduled.begin();
   for (; scheduled_end != queue.scheduled.end() && scheduled_end->first.at <= now && left > 0;
        ++scheduled_end, --left) {
-    queue.fresh.insert(scheduled_end->second, scheduled_end->first.seq);
+    const auto& [priority, strand] = scheduled_end->second;
+    queue.jobs.insert_fresh(*strand, priority, scheduled_end->first.seq);
   }
   queue.scheduled.erase(queue.scheduled.begin(), scheduled_end);
-  queue.cooling.move_due(queue.retry, now, left);
+  for (; !queue.cooling.empty() && queue.cooling.front().at <= now && left > 0; --left) {
+    const RetryTimes::Retry due = queue.cooling.pop_front();
+    queue.jobs.insert_retry(due.strand, due.job, due.failures);
+  }
 }
 
 void Engine::expire_jobs(QueueState& queue, StepBudget& budget, Timestamp now) {
@@ -78,7 +89,7 @@ void Engine::expire_jobs(QueueState& queue, StepBudget& budget, Timestamp now) {
     const JobKey key{queue.record.number, queue.expiries.begin()->seq};
     queue.expiries.erase(queue.expiries.begin());
     // A job that is being worked on may still finish; if it comes back, it dies then.
-    if (leases_.find(key) == nullptr) expire_job(queue, key, budget, now);
+    if (!is_leased(key)) expire_job(queue, key, budget, now);
   }
 }
 

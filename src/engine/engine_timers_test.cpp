@@ -50,8 +50,8 @@ TEST_F(EngineWake, MovesOnWithEachTick) {
 
 TEST_F(EngineWake, CoversEveryQueue) {
   push("a", {.delay = 10s});
-  ASSERT_TRUE(engine_->push(
-      {.queue = {.name = "other"}, .create = true, .jobs = {NewJob{.delay = 5s}}}, now()));
+  ASSERT_TRUE(
+      push_at_once({.queue = {.name = "other"}, .create = true, .jobs = {NewJob{.delay = 5s}}}));
   EXPECT_EQ(engine_->next_wake(), now() + 5s);
   advance(5s);
   EXPECT_EQ(engine_->next_wake(), now() + 5s);

@@ -6,42 +6,36 @@
 
 namespace reprise {
 
-void RetryLane::insert(TimedSeq job, std::uint32_t failures) {
+bool RetryTimes::insert(TimedSeq job, std::uint32_t failures, StrandRef strand) {
   const auto bucket = static_cast<std::uint8_t>(failure_bucket(failures));
-  if (jobs_.emplace(job, bucket).second) ++counts_[bucket];
+  const bool inserted = jobs_.try_emplace(job, Waiting{bucket, std::move(strand)}).second;
+  if (inserted) ++counts_[bucket];
+  return inserted;
 }
 
-bool RetryLane::erase(TimedSeq job) {
+StrandRef RetryTimes::erase(TimedSeq job) {
   const auto found = jobs_.find(job);
-  if (found == jobs_.end()) return false;
-  erase(found);
-  return true;
+  if (found == jobs_.end()) return {};
+  StrandRef strand = std::move(found->second.strand);
+  --counts_[found->second.bucket];
+  jobs_.erase(found);
+  return strand;
 }
 
-std::optional<Timestamp> RetryLane::erase(Seq seq) {
+std::optional<Timestamp> RetryTimes::time_of(Seq seq) const {
   const auto found =
       std::ranges::find_if(jobs_, [&](const auto& job) { return job.first.seq == seq; });
   if (found == jobs_.end()) return std::nullopt;
-  const Timestamp at = found->first.at;
-  erase(found);
-  return at;
+  return found->first.at;
 }
 
-void RetryLane::erase(Jobs::iterator job) {
-  --counts_[job->second];
-  jobs_.erase(job);
-}
-
-int RetryLane::move_due(RetryLane& to, Timestamp now, int most) {
-  int moved = 0;
-  auto end = jobs_.begin();
-  for (; end != jobs_.end() && end->first.at <= now && moved < most; ++end, ++moved) {
-    to.jobs_.insert(to.jobs_.end(), *end);
-    ++to.counts_[end->second];
-    --counts_[end->second];
-  }
-  jobs_.erase(jobs_.begin(), end);
-  return moved;
+RetryTimes::Retry RetryTimes::pop_front() {
+  REPRISE_CHECK(!empty());
+  const auto first = jobs_.begin();
+  Retry retry{first->first, first->second.bucket + 1U, std::move(first->second.strand)};
+  --counts_[first->second.bucket];
+  jobs_.erase(first);
+  return retry;
 }
 
 void FreshLane::insert(Priority priority, Seq seq) {

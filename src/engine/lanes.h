@@ -1,11 +1,10 @@
 // Lanes: which pending job is next.
 // Fresh jobs are ordered by priority, then push order; retries by their retry time. Both orders
 // follow from what is stored, so a restart rebuilds them exactly.
-// Memory: a bit to 3 bytes per fresh job (see SeqSet), a little over 24 bytes per retry.
+// Memory: a bit to 3 bytes per fresh job (see SeqSet), a little over 32 bytes per retry.
 #pragma once
 
 #include <absl/container/btree_map.h>
-#include <absl/container/btree_set.h>
 
 #include <cstdint>
 #include <map>
@@ -15,44 +14,47 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "engine/fair_key.h"
 #include "engine/seq_set.h"
 #include "model/job.h"
 #include "model/queue.h"
 
 namespace reprise {
 
-// A job and the time it waits for, or waited for.
-struct TimedSeq {
-  Timestamp at;
-  Seq seq{};
-  friend auto operator<=>(const TimedSeq&, const TimedSeq&) = default;
-};
-using TimedSeqs = absl::btree_set<TimedSeq>;
-
-// Retries by their retry time, with how often each has failed.
-class RetryLane {
+// Retries by their retry time, with how often each has failed: those that wait for it, or those
+// that are due.
+class RetryTimes {
  public:
-  void insert(TimedSeq job, std::uint32_t failures);
-  bool erase(TimedSeq job);
-  // Where its time is not known: looks through all of them. Its time, if it is there.
-  std::optional<Timestamp> erase(Seq seq);
+  // False: it was there already.
+  bool insert(TimedSeq job, std::uint32_t failures, StrandRef strand);
+  // Its strand; none: it was not there.
+  StrandRef erase(TimedSeq job);
+  // Where only its seq is known: looks through all of them.
+  std::optional<Timestamp> time_of(Seq seq) const;
   bool empty() const { return jobs_.empty(); }
   std::uint64_t size() const { return jobs_.size(); }
   // The one whose time is, or was, the earliest. Must not be empty.
   TimedSeq front() const { return jobs_.begin()->first; }
   const RetryCounts& counts() const { return counts_; }
-  // Moves those whose time has come to another lane, at most `most`; how many.
-  int move_due(RetryLane& to, Timestamp now, int most);
+  // Takes out the first. Must not be empty.
+  struct Retry {
+    TimedSeq job;
+    std::uint32_t failures{};  // or 10, when there were more
+    StrandRef strand;
+  };
+  Retry pop_front();
 
  private:
-  using Jobs = absl::btree_map<TimedSeq, std::uint8_t>;  // to the place in counts_
+  struct Waiting {
+    std::uint8_t bucket{};  // its place in counts_
+    StrandRef strand;
+  };
 
-  void erase(Jobs::iterator job);
-
-  Jobs jobs_;
+  absl::btree_map<TimedSeq, Waiting> jobs_;
   RetryCounts counts_{};
 };
 
+// Fresh jobs of one strand.
 class FreshLane {
  public:
   void insert(Priority priority, Seq seq);

@@ -7,6 +7,9 @@
 #include <limits>
 #include <vector>
 
+#include "engine/pending_jobs.h"
+#include "engine/throttles.h"
+
 namespace reprise {
 namespace {
 
@@ -134,26 +137,32 @@ TEST(LaneShare, AWholeShareIsEveryJobAndNoneIsNone) {
   EXPECT_EQ(std::ranges::count(retries(100, 0), 1), 0);
 }
 
-TEST(RetryLane, CountsItsJobsByFailures) {
+TEST(RetryTimes, CountTheirJobsByFailures) {
   using namespace std::chrono_literals;
-  RetryLane cooling;
-  RetryLane due;
-  cooling.insert({Timestamp{1s}, 1}, 1);
-  cooling.insert({Timestamp{2s}, 2}, 9);
-  cooling.insert({Timestamp{3s}, 3}, 10);
-  cooling.insert({Timestamp{4s}, 4}, 4'000'000'000U);
-  cooling.insert({Timestamp{4s}, 4}, 1);  // again: it is there already
-  EXPECT_THAT(cooling.counts(), ElementsAre(1, 0, 0, 0, 0, 0, 0, 0, 1, 2));
-  EXPECT_EQ(cooling.move_due(due, Timestamp{3s}, 2), 2);
-  EXPECT_THAT(cooling.counts(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 0, 2));
-  EXPECT_THAT(due.counts(), ElementsAre(1, 0, 0, 0, 0, 0, 0, 0, 1, 0));
-  EXPECT_EQ(due.front().seq, 1U);
-  EXPECT_EQ(cooling.erase(Seq{4}), Timestamp{4s});
-  EXPECT_EQ(cooling.erase(Seq{4}), std::nullopt);
-  EXPECT_TRUE(cooling.erase({Timestamp{3s}, 3}));
-  EXPECT_FALSE(cooling.erase({Timestamp{3s}, 3}));
-  EXPECT_TRUE(cooling.empty());
-  EXPECT_THAT(cooling.counts(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+  Throttles throttles;
+  PendingJobs jobs(1, "default", throttles);
+  const StrandRef strand = jobs.strand({});
+  RetryTimes times;
+  EXPECT_TRUE(times.insert({Timestamp{1s}, 1}, 1, strand));
+  times.insert({Timestamp{2s}, 2}, 9, strand);
+  times.insert({Timestamp{3s}, 3}, 10, strand);
+  times.insert({Timestamp{4s}, 4}, 4'000'000'000U, strand);
+  EXPECT_FALSE(times.insert({Timestamp{4s}, 4}, 1, strand));
+  EXPECT_THAT(times.counts(), ElementsAre(1, 0, 0, 0, 0, 0, 0, 0, 1, 2));
+  const RetryTimes::Retry first = times.pop_front();
+  EXPECT_EQ(first.job, (TimedSeq{Timestamp{1s}, 1}));
+  EXPECT_EQ(first.failures, 1U);
+  EXPECT_EQ(&*first.strand, &*strand);
+  EXPECT_EQ(times.front().seq, 2U);
+  EXPECT_EQ(times.pop_front().failures, 9U);
+  EXPECT_THAT(times.counts(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 0, 2));
+  EXPECT_EQ(times.time_of(4), Timestamp{4s});
+  EXPECT_EQ(times.time_of(5), std::nullopt);
+  EXPECT_TRUE(times.erase({Timestamp{4s}, 4}));
+  EXPECT_TRUE(times.erase({Timestamp{3s}, 3}));
+  EXPECT_FALSE(times.erase({Timestamp{3s}, 3}));
+  EXPECT_TRUE(times.empty());
+  EXPECT_THAT(times.counts(), ElementsAre(0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
 }
 
 }  // namespace

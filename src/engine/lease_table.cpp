@@ -42,6 +42,14 @@ void LeaseTable::end_all_of(QueueNumber queue) {
   for (const JobKey job : jobs) end(job);
 }
 
+std::vector<Lease> LeaseTable::endless() const {
+  std::vector<Lease> leases;
+  for (auto at = by_deadline_.lower_bound({kNever, JobKey{}}); at != by_deadline_.end(); ++at) {
+    leases.push_back(*find(at->second));
+  }
+  return leases;
+}
+
 const Lease* LeaseTable::first() const {
   return by_deadline_.empty() ? nullptr : find(by_deadline_.begin()->second);
 }

@@ -10,12 +10,22 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "engine/fair_key.h"
 #include "model/job.h"
 
 namespace reprise {
+
+// Leases of the server's own workers are told from those of clients by their secret, which nobody
+// else has a say in. So nothing more needs to be stored, and nobody can pretend.
+inline constexpr std::uint64_t kOwnLeaseMask = 0xFFFF;
+inline constexpr std::uint64_t kOwnLeaseMark = 0x5752;
+constexpr bool is_own_lease(std::uint64_t nonce) {
+  return (nonce & kOwnLeaseMask) == kOwnLeaseMark;
+}
 
 struct Lease {
   JobKey job;
@@ -26,6 +36,8 @@ struct Lease {
   Timestamp expires_at = kNever;
   std::uint64_t byte_size{};
   Lane lane = Lane::fresh;
+  StrandRef strand;
+  std::uint32_t trial = 0;  // of the queue's breaker that it is a canary of; 0: it is none
 };
 
 class LeaseTable {
@@ -38,6 +50,8 @@ class LeaseTable {
   // The lease that ended, if there was one.
   std::optional<Lease> end(JobKey job);
   void end_all_of(QueueNumber queue);
+  // Those without a deadline.
+  std::vector<Lease> endless() const;
 
   // The lease that ends first.
   const Lease* first() const;

@@ -12,10 +12,12 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "model/config_entry.h"
 #include "model/job.h"
 #include "model/operation.h"
 #include "model/queue.h"
 #include "model/server_state.h"
+#include "model/throttle.h"
 #include "model/webhook.h"
 
 namespace reprise {
@@ -62,6 +64,10 @@ class Ledger {
   // A death that somebody is to be told of.
   virtual void put_webhook(const WebhookKey& key, EndedJob dead) = 0;
   virtual void erase_webhook(const WebhookKey& key) = 0;
+  virtual void put_config(const ConfigEntry& entry) = 0;
+  virtual void erase_config(const std::string& ns, const std::string& key) = 0;
+  virtual void put_throttle(const ThrottleRecord& record) = 0;
+  virtual void erase_throttle(const std::string& ns, const std::string& key) = 0;
   virtual void put_server(const ServerState& server) = 0;
 };
 

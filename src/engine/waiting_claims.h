@@ -39,6 +39,8 @@ class WaitingClaims {
   // The claim that is first in line for a job of one of these lanes. Valid until the next change.
   const WaitingClaim* first(QueueNumber queue, bool fresh_waits, bool retry_waits) const;
 
+  bool has_any(QueueNumber queue) const { return lines_.contains(queue); }
+
   Timestamp next_deadline() const;  // kNever when nobody waits
   std::size_t size() const { return by_id_.size(); }
   std::size_t count_of(QueueNumber queue) const;

@@ -12,6 +12,7 @@ void write_event(JsonWriter& out, const QueueName& queue, Seq seq, const JobReco
   write_payload(out, record);
   write_headers(out, record.headers);
   out.key("priority").value(record.priority);
+  write_scheduling(out, record.scheduling);
   write_text_or_null(out, "key", record.key);
   write_time(out, "pushed_at", record.pushed_at);
   out.end_object();
@@ -39,8 +40,8 @@ void write_meta(JsonWriter& out, const JobState& state) {
   write_text_or_null(out, "lastErrorType", state.last_error_type);
   write_time_or_null(out, "firstAttemptAt", state.first_attempt_at, state.attempts > 0);
   write_time(out, "deadLetteredAt", state.ended_at);
-  out.key("reason").value(death_reason_name(state.death_reason));
-  out.key("decidedBy").value(decided_by_name(state.decided_by));
+  out.key("reason").value(death_reason_text(state));
+  out.key("decidedBy").value(decided_by_text(state));
   write_history(out, state.history);
   out.end_object();
 }
@@ -52,6 +53,23 @@ void write_dead_letter(JsonWriter& out, const QueueName& queue, Seq seq, const J
   out.begin_object();
   write_event(out, queue, seq, record);
   write_meta(out, state);
+  out.end_object();
+}
+
+void write_dead_event(JsonWriter& out, const DeadEvent& dead) {
+  out.begin_object();
+  out.key("event").raw(dead.event.empty() ? "null" : dead.event);
+  out.key("meta").begin_object();
+  out.key("attempts").value(dead.attempts);
+  write_text_or_null(out, "lastError", dead.last_error);
+  write_text_or_null(out, "firstAttemptAt", dead.first_attempt_at);
+  write_time(out, "deadLetteredAt", dead.dead_lettered_at);
+  out.key("queueFile").value(dead.queue_file);
+  out.key("reason").value(dead.reason);
+  out.key("decidedBy").value("policy");
+  out.key("history").begin_array().end_array();
+  if (!dead.raw_file.empty()) out.key("rawFile").value(dead.raw_file);
+  out.end_object();
   out.end_object();
 }
 

@@ -59,13 +59,33 @@ TEST(DeadLetter, HasTheDocumentedFields) {
       letter(order(), death()),
       R"({"event":{"id":")" + encode_job_id(1) +
           R"(","queue":"orders","namespace":"default","payload":{"id": 1.0},)"
-          R"("headers":{"tenant":"a"},"priority":1000,"key":"k1",)"
+          R"("headers":{"tenant":"a"},"priority":1000,"fairness_key":"default","weight":1,)"
+          R"("throttle_keys":[],"key":"k1",)"
           R"("pushed_at":"2026-01-31T12:00:00.000Z"},"meta":{"attempts":1,)"
           R"("generation":2,"lastError":"timeout","lastErrorType":"Timeout",)"
           R"("firstAttemptAt":"2026-01-31T12:00:01.000Z",)"
           R"("deadLetteredAt":"2026-01-31T12:00:03.000Z","reason":"max_attempts",)"
           R"("decidedBy":"policy","history":[{"at":"2026-01-31T12:00:01.000Z",)"
           R"("worker":"host-1","error":"timeout","errorType":"Timeout","outcome":"failed"}]}})");
+}
+
+TEST(DeadLetter, ADeathByAHookHasItsWordsAndItsVersion) {
+  JobState state = death();
+  state.death_reason = DeathReason::hook;
+  state.decided_by = DecidedBy::hook;
+  state.hook_version = "3f9a1c0b22d4";
+  EXPECT_THAT(letter(order(), state),
+              HasSubstr(R"("reason":"hook","decidedBy":"hook:3f9a1c0b22d4")"));
+  state.death_note = "too late";
+  EXPECT_THAT(letter(order(), state),
+              HasSubstr(R"("reason":"too late","decidedBy":"hook:3f9a1c0b22d4")"));
+}
+
+TEST(DeadLetter, HasTheAttributesOfItsPush) {
+  JobRecord record = order();
+  record.scheduling = {.fairness_key = "acme", .weight = 7, .throttle_keys = {"api", "eu"}};
+  EXPECT_THAT(letter(record, death()),
+              HasSubstr(R"("fairness_key":"acme","weight":7,"throttle_keys":["api","eu"],"key")"));
 }
 
 TEST(DeadLetter, AJobThatWasNeverTriedHasNulls) {
@@ -91,6 +111,36 @@ TEST(DeadLetter, AnyBytesMakeValidJson) {
   const std::string text = letter(record, state);
   EXPECT_TRUE(Json::parse(text)) << text;
   EXPECT_THAT(text, HasSubstr(R"("payload_base64":"/w==")"));
+}
+
+TEST(DeadEvent, HasTheDocumentedFields) {
+  JsonWriter out;
+  write_dead_event(out, {.event = R"({"id": "01", "n": 1.0})",
+                         .attempts = 10,
+                         .last_error = "unknown customer",
+                         .first_attempt_at = "2026-01-31T11:00:00.000Z",
+                         .dead_lettered_at = kNoon,
+                         .queue_file = "01.json",
+                         .reason = "max_attempts"});
+  EXPECT_EQ(out.text(),
+            R"({"event":{"id": "01", "n": 1.0},"meta":{"attempts":10,)"
+            R"("lastError":"unknown customer","firstAttemptAt":"2026-01-31T11:00:00.000Z",)"
+            R"("deadLetteredAt":"2026-01-31T12:00:00.000Z","queueFile":"01.json",)"
+            R"("reason":"max_attempts","decidedBy":"policy","history":[]}})");
+}
+
+TEST(DeadEvent, OfWhatWasNoneThereAreTheBytes) {
+  JsonWriter out;
+  write_dead_event(out, {.last_error = "Corrupt event file: \xFF",
+                         .dead_lettered_at = kNoon,
+                         .queue_file = "\xFF.json",
+                         .reason = "corrupt",
+                         .raw_file = "01.raw"});
+  const std::string text = out.take();
+  EXPECT_TRUE(Json::parse(text)) << text;
+  EXPECT_THAT(text, HasSubstr(R"({"event":null,"meta":{"attempts":0,)"));
+  EXPECT_THAT(text, HasSubstr(R"("firstAttemptAt":null)"));
+  EXPECT_THAT(text, HasSubstr(R"("history":[],"rawFile":"01.raw"}})"));
 }
 
 }  // namespace

@@ -10,8 +10,9 @@ namespace {
 
 constexpr std::array<std::string_view, kJobStatusCount> kStatusNames = {
     "scheduled", "pending", "active", "failed", "dead", "completed"};
-constexpr std::array<std::string_view, 7> kReasonNames = {
-    "none", "max_attempts", "final", "lease_expired", "expired", "corrupt", "worker_lost"};
+constexpr std::array<std::string_view, 9> kReasonNames = {
+    "none",    "max_attempts", "final", "lease_expired", "expired",
+    "corrupt", "worker_lost",  "hook",  "hook_error"};
 
 }  // namespace
 
@@ -54,12 +55,37 @@ std::optional<DeathReason> death_reason_from_name(std::string_view name) {
 }
 
 std::string_view decided_by_name(DecidedBy decided_by) {
-  return decided_by == DecidedBy::client ? "client" : "policy";
+  switch (decided_by) {
+    case DecidedBy::policy:
+      return "policy";
+    case DecidedBy::client:
+      return "client";
+    case DecidedBy::hook:
+      return "hook";
+  }
+  return "unknown";
+}
+
+std::string_view death_reason_text(const JobState& dead) {
+  return dead.death_note.empty() ? death_reason_name(dead.death_reason) : dead.death_note;
+}
+
+std::string decided_by_text(const JobState& dead) {
+  std::string text(decided_by_name(dead.decided_by));
+  if (!dead.hook_version.empty()) text += ":" + dead.hook_version;
+  return text;
+}
+
+void add_throttle_key(Scheduling& scheduling, std::string key) {
+  std::vector<std::string>& keys = scheduling.throttle_keys;
+  if (std::ranges::find(keys, key) == keys.end()) keys.push_back(std::move(key));
 }
 
 std::uint64_t JobRecord::byte_size() const {
   std::uint64_t size = payload.size() + key.size();
   for (const auto& [name, value] : headers) size += name.size() + value.size();
+  if (scheduling.fairness_key != kDefaultFairnessKey) size += scheduling.fairness_key.size();
+  for (const std::string& throttle : scheduling.throttle_keys) size += throttle.size();
   return size;
 }
 

@@ -36,9 +36,21 @@ std::string_view lane_name(Lane lane);
 using Priority = std::uint32_t;  // lower is sooner
 inline constexpr Priority kDefaultPriority = 1000;
 
+inline constexpr std::string_view kDefaultFairnessKey = "default";
+
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
 enum class PayloadKind : std::uint8_t { json = 0, bytes = 1 };
+
+// By what a job is told apart from others of its queue when claims are shared out.
+struct Scheduling {
+  std::string fairness_key{kDefaultFairnessKey};
+  std::uint32_t weight = 1;
+  std::vector<std::string> throttle_keys;
+  friend bool operator==(const Scheduling&, const Scheduling&) = default;
+};
+// Each has its place where it was named first; again, it changes nothing.
+void add_throttle_key(Scheduling& scheduling, std::string key);
 
 struct JobRecord {
   Timestamp pushed_at;
@@ -47,6 +59,7 @@ struct JobRecord {
   PayloadKind payload_kind = PayloadKind::json;
   std::string key;  // idempotency key; empty: none
   Headers headers;
+  Scheduling scheduling;
   std::string payload;  // JSON exactly as it came, or bytes
 
   // What a quota counts.
@@ -89,11 +102,17 @@ enum class DeathReason : std::uint8_t {
   expired = 4,        // ttl
   corrupt = 5,
   worker_lost = 6,  // the last allowed attempt ended with its worker
+  hook = 7,         // on_failure said so
+  hook_error = 8,   // on_failure gave no answer, and the queue gives up then
 };
 std::string_view death_reason_name(DeathReason reason);
 std::optional<DeathReason> death_reason_from_name(std::string_view name);
-enum class DecidedBy : std::uint8_t { policy = 0, client = 1 };
+enum class DecidedBy : std::uint8_t { policy = 0, client = 1, hook = 2 };
 std::string_view decided_by_name(DecidedBy decided_by);
+struct JobState;
+// As people are told them: a hook's own words where there are any; "hook:VERSION".
+std::string_view death_reason_text(const JobState& dead);
+std::string decided_by_text(const JobState& dead);
 
 struct JobState {
   JobStatus status = JobStatus::pending;
@@ -121,6 +140,8 @@ struct JobState {
   // dead only.
   DeathReason death_reason = DeathReason::none;
   DecidedBy decided_by = DecidedBy::policy;
+  std::string death_note;    // in the hook's own words; empty: none
+  std::string hook_version;  // of the script that decided
   // dead and completed.
   Timestamp ended_at{};
 

@@ -26,6 +26,14 @@ void write_payload(JsonWriter& out, const JobRecord& record) {
   }
 }
 
+void write_scheduling(JsonWriter& out, const Scheduling& scheduling) {
+  out.key("fairness_key").value(scheduling.fairness_key);
+  out.key("weight").value(scheduling.weight);
+  out.key("throttle_keys").begin_array();
+  for (const std::string& key : scheduling.throttle_keys) out.value(key);
+  out.end_array();
+}
+
 void write_headers(JsonWriter& out, const Headers& headers) {
   out.key("headers").begin_object();
   for (const auto& [name, value] : headers) out.key(name).value(value);

@@ -17,6 +17,8 @@ void write_time_or_null(JsonWriter& out, std::string_view name, Timestamp time, 
 
 // "payload" as the JSON that came, or "payload_base64" for bytes.
 void write_payload(JsonWriter& out, const JobRecord& record);
+// fairness_key, weight, throttle_keys
+void write_scheduling(JsonWriter& out, const Scheduling& scheduling);
 void write_headers(JsonWriter& out, const Headers& headers);
 
 }  // namespace reprise

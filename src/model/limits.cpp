@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <string>
 
+#include "base/text.h"
+
 namespace reprise {
 namespace {
 
 bool is_alphanumeric(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
 
 bool is_name_char(char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; }
 
@@ -26,6 +30,27 @@ Status check_name(std::string_view what, std::string_view name) {
     return refuse("may hold only letters, digits, '.', '_' and '-'");
   }
   return ok();
+}
+
+std::string scheduling_key_problem(std::string_view key) {
+  if (key.empty()) return "must not be empty";
+  if (key.size() > kMaxSchedulingKeyBytes) {
+    return "has " + std::to_string(key.size()) + " bytes, at most " +
+           std::to_string(kMaxSchedulingKeyBytes) + " are allowed";
+  }
+  if (!is_valid_utf8(key)) return "is not valid UTF-8";
+  return {};
+}
+
+std::string event_type_problem(std::string_view type) {
+  if (type.empty()) return "must not be empty";
+  if (type.size() > kMaxEventTypeBytes) {
+    return "has " + std::to_string(type.size()) + " bytes, at most " +
+           std::to_string(kMaxEventTypeBytes) + " are allowed";
+  }
+  if (!is_valid_utf8(type)) return "is not valid UTF-8";
+  if (std::ranges::any_of(type, is_control)) return "must not hold control characters";
+  return {};
 }
 
 }  // namespace reprise

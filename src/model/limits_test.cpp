@@ -53,5 +53,35 @@ TEST(NameMessage, StaysShortWhateverTheName) {
   EXPECT_LT(check_name("queue", std::string(1'000'000, 'x')).error().detail.size(), 200U);
 }
 
+TEST(SchedulingKey, IsAnyTextThatIsNotTooLong) {
+  for (const std::string& key : {std::string("a"), std::string("customer:7 / \xE2\x82\xAC"),
+                                 std::string("\0", 1), std::string(200, 'x')}) {
+    EXPECT_EQ(scheduling_key_problem(key), "") << key;
+  }
+}
+
+TEST(SchedulingKey, IsRefusedWithWhatIsWrong) {
+  EXPECT_EQ(scheduling_key_problem(""), "must not be empty");
+  EXPECT_EQ(scheduling_key_problem(std::string(201, 'x')),
+            "has 201 bytes, at most 200 are allowed");
+  EXPECT_EQ(scheduling_key_problem("a\xFF"), "is not valid UTF-8");
+}
+
+TEST(EventType, IsAnyTextThatCanBeShown) {
+  for (const std::string& type :
+       {std::string("a"), std::string("Order created / \xE2\x82\xAC"), std::string(200, 'x')}) {
+    EXPECT_EQ(event_type_problem(type), "") << type;
+  }
+}
+
+TEST(EventType, IsRefusedWithWhatIsWrong) {
+  EXPECT_EQ(event_type_problem(""), "must not be empty");
+  EXPECT_EQ(event_type_problem(std::string(201, 'x')), "has 201 bytes, at most 200 are allowed");
+  EXPECT_EQ(event_type_problem("a\xFF"), "is not valid UTF-8");
+  for (const std::string& type : {std::string("a\nb"), std::string("\0", 1), std::string("\x7F")}) {
+    EXPECT_EQ(event_type_problem(type), "must not hold control characters");
+  }
+}
+
 }  // namespace
 }  // namespace reprise

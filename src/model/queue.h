@@ -6,11 +6,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "model/hook_kind.h"
 #include "model/job.h"
+#include "model/outage_policy.h"
 #include "model/retry_policy.h"
 
 namespace reprise {
@@ -42,14 +45,25 @@ struct QueueConfig {
   std::optional<Duration> ttl;  // for jobs that bring none of their own
   RetryPolicy retry;
   FetchPolicy fetch;
+  std::optional<std::uint64_t> concurrency;          // jobs leased at once; nothing: no limit
+  std::optional<std::uint64_t> concurrency_per_key;  // the same, of each fairness key
+  std::optional<OutagePolicy> breaker;
   std::optional<std::uint64_t> max_jobs;         // scheduled + pending + active + failed
   std::optional<std::uint64_t> max_bytes;        // of the same jobs
   Duration key_window = std::chrono::hours(24);  // how long an idempotency key is remembered
   std::string dead_letter_queue;                 // in the same namespace; empty: none
   std::optional<Duration> keep_dead;             // how long; nothing: for good
   std::optional<std::uint64_t> max_dead;
-  std::optional<Duration> keep_completed;  // how long; nothing: not at all
-  std::string on_dead_webhook;             // an address to tell deaths to; empty: none
+  std::optional<Duration> keep_completed;         // how long; nothing: not at all
+  std::string on_dead_webhook;                    // an address to tell deaths to; empty: none
+  std::array<std::string, kHookKindCount> hooks;  // Lua, index: HookKind; empty: none
+  OnHookError on_hook_error = OnHookError::retry;
+  std::optional<std::uint32_t> hook_timeout_ms;    // nothing: the server's default
+  std::optional<std::uint64_t> hook_memory_bytes;  // the same
+  std::vector<std::string> vars;                   // fields that a payload must have
+  std::string defaults;  // JSON object: fields that a payload gets; empty: none
+
+  const std::string& hook(HookKind kind) const { return hooks[static_cast<std::size_t>(kind)]; }
   friend bool operator==(const QueueConfig&, const QueueConfig&) = default;
 };
 
@@ -111,6 +125,55 @@ struct LaneStats {
   RetryCounts retries_by_failures{};
 };
 
+enum class BreakerState : std::uint8_t {
+  closed = 0,
+  open = 1,   // nothing is asked until its time is over
+  trial = 2,  // one call is out, or would be; it decides
+};
+std::string_view breaker_state_name(BreakerState state);
+
+// One hook of a queue; counts since the server started.
+struct HookStats {
+  std::string version;
+  BreakerState breaker = BreakerState::closed;
+  Timestamp open_until{};  // when open
+  std::uint32_t failures_in_a_row = 0;
+  std::uint64_t opened = 0;  // times
+  std::uint64_t succeeded = 0;
+  std::array<std::uint64_t, kHookFaultCount> failed{};  // index: HookFault
+  std::uint64_t in_flight = 0;                          // calls that are out, or wait for it
+  std::string last_error;                               // empty: there was none
+  Timestamp last_error_at{};
+  friend bool operator==(const HookStats&, const HookStats&) = default;
+};
+
+// The breaker of a queue; counts since the server started.
+struct OutageStats {
+  BreakerState state = BreakerState::closed;
+  Timestamp open_until{};    // when open
+  std::uint64_t opened = 0;  // times
+  std::uint64_t spared = 0;  // failures that did not count
+  double failure_rate = 0;   // 0 to 1, of the attempts in the window; when closed
+  std::uint64_t ended = 0;   // how many those are
+  std::uint32_t canaries_out = 0;
+};
+
+// A fairness key of a queue.
+struct KeyStats {
+  std::string key;
+  std::uint64_t pending = 0;
+  std::uint64_t active = 0;
+  std::uint32_t weight = 0;     // 0: it has no jobs any more
+  std::uint64_t delivered = 0;  // in the last minute
+  double share = 0;             // 0 to 1, of all that was delivered in the last minute
+};
+inline constexpr std::size_t kTopKeys = 20;
+struct KeysStats {
+  std::uint64_t active = 0;   // keys that have jobs, leased ones too
+  std::vector<KeyStats> top;  // most pending or delivered first; at most kTopKeys
+  KeyStats other;             // the sum of the others; without key and weight
+};
+
 struct QueueStats {
   QueueRecord queue;
   std::array<std::uint64_t, kJobStatusCount> by_status{};  // index: JobStatus; completed: a total
@@ -118,6 +181,9 @@ struct QueueStats {
   std::optional<Duration> oldest_pending_age;
   std::uint64_t waiting_claims = 0;
   LaneStats lanes;
+  KeysStats keys;
+  std::optional<OutageStats> breaker;                          // nothing: it has none
+  std::array<std::optional<HookStats>, kHookKindCount> hooks;  // index: HookKind; nothing: none
   QueueTotals totals;
   // Per second, over the last minute.
   double push_rate = 0;

@@ -83,7 +83,9 @@ void Connection::release(std::vector<LeaseToken>& leases) {
   if (leases.empty()) return;
   std::vector<ReleaseItem> items;
   items.reserve(leases.size());
-  for (const LeaseToken& lease : leases) items.push_back({.token = lease});
+  for (const LeaseToken& lease : leases) {
+    items.push_back({.token = lease, .undelivered = true});
+  }
   leases.clear();
   // A lease that is not released here expires: there is nothing to do about an error.
   core_.broker.release(std::move(items), [](const Result<ItemResults<Released>>&) {});

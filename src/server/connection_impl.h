@@ -44,6 +44,7 @@ class Connection final : public ReplyTarget, public std::enable_shared_from_this
   void reply(Response response) override;
   void stream(std::unique_ptr<EventStream> events) override;
   void waits_for(ClaimId claim) override { claim_ = claim; }
+  void watch_peer() override { watches_peer_ = true; }
   Mailbox& mailbox() override { return io_->mailbox(); }
 
  private:
@@ -79,6 +80,7 @@ class Connection final : public ReplyTarget, public std::enable_shared_from_this
 
   // Writing.
   bool has_peer_closed();
+  bool may_wait_long() const { return claim_ || watches_peer_; }
   void write_output();
   void write_rest();
   void on_write(const ErrorCode& error, std::size_t bytes);
@@ -121,6 +123,7 @@ class Connection final : public ReplyTarget, public std::enable_shared_from_this
   // Its reply.
   bool keep_alive_ = true;
   std::optional<ClaimId> claim_;  // waiting at the broker
+  bool watches_peer_ = false;     // waiting for something else
   std::string output_head_;
   std::string output_body_;
   std::size_t sent_ = 0;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kReadBytes = 4096;
 // A refused request's body up to this size is read past, so that the connection can go on.
 constexpr std::uint64_t kReadPastBytes = 64 << 10;
-// While a claim waits, the socket is read only to notice that the peer has gone; a peer that sends
+// While a reply waits, the socket is read only to notice that the peer has gone; a peer that sends
 // more than this ahead is noticed later.
 constexpr std::size_t kReadAheadBytes = 16 << 10;
 constexpr std::size_t kMaxLingeredBytes = 64 << 20;
@@ -32,7 +32,7 @@ void Connection::advance() {
   advancing_ = false;
   if (phase_ == Phase::reading) {
     peer_done_ ? close() : read_more();
-  } else if (phase_ == Phase::answering && claim_) {
+  } else if (phase_ == Phase::answering && may_wait_long()) {
     read_more();
   }
 }
@@ -160,7 +160,8 @@ void Connection::run_handler(std::string_view body) {
                   std::move(match_.id),
                   std::move(*query),
                   std::move(match_.caller)};
-  const Status status = match_.route->handler(core_.api, request, Exchange(shared_from_this()));
+  Status status = check_project_root(core_.api, request);
+  if (status) status = match_.route->handler(core_.api, request, Exchange(shared_from_this()));
   if (!status) reply(error_response(status.error()));
 }
 
@@ -210,7 +211,7 @@ void Connection::on_read(const ErrorCode& error, std::size_t bytes) {
     case Phase::reading:
       return advance();
     case Phase::answering:
-      if (claim_) close();  // whoever waited is not there any more
+      if (may_wait_long()) close();  // whoever waited is not there any more
       return;
     case Phase::streaming:
     case Phase::lingering:
@@ -226,7 +227,7 @@ void Connection::on_input() {
     case Phase::reading:
       return advance();
     case Phase::answering:
-      if (claim_) read_more();
+      if (may_wait_long()) read_more();
       return;
     case Phase::streaming:
     case Phase::lingering:

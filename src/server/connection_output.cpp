@@ -28,6 +28,7 @@ std::array<boost::asio::const_buffer, 2> rest_of(const std::string& head, const 
 
 void Connection::reply(Response response) {
   claim_.reset();
+  watches_peer_ = false;
   if (phase_ != Phase::answering) return release(response.leases);
   output_leases_ = std::move(response.leases);
   if (!output_leases_.empty() && (peer_done_ || has_peer_closed())) return close();

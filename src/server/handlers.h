@@ -11,35 +11,59 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "base/json_fields.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "broker/broker.h"
+#include "model/ingest_routes.h"
 #include "model/webhook.h"
 #include "server/exchange.h"
 #include "server/query.h"
 #include "server/request_gate.h"
 #include "server/server_stats.h"
+#include "server/waiting_room.h"
+#include "worker/worker_service.h"
 
 namespace reprise::server {
 
 // What handlers work with; one per server.
 struct Api {
   Broker& broker;
-  const ServerStats& stats;
+  ServerStats& stats;
   Timestamp started_at;
   std::function<WebhookStats()> webhook_stats;
+  worker::WorkerService* workers;  // null: this server runs none
+  const IngestRoutes& ingest_routes;
+  WaitingRoom waiting_room{};  // for replies that wait for a run or a log
 };
+
+struct Request;
+
+// Errc::project_conflict when the directory that the caller took the namespace from is not that of
+// the project of this name.
+Status check_project_root(const Api& api, const Request& request);
+// Errc::workers_disabled unless this server runs workers.
+Status expect_workers(const Api& api);
+// Errc::external_queue: nothing is stored in such a queue, so there is nothing to push, claim or
+// configure.
+Status expect_stored(const Api& api, const QueueName& queue);
+// A project's directory: "root", an absolute path. Like JsonFields::read.
+bool read_root(JsonFields& fields, std::string& root);
 
 struct Request {
   const RequestHead& head;
   std::string_view body;
-  std::string queue;  // {queue} and {id} of the path, decoded; empty when it has none
+  std::string queue;  // {queue} and {id}, {key} or {name} of the path, decoded; empty: none
   std::string id;
   Query query;
   std::string caller;  // the name of the token it came with; empty: none was needed
 
   // {queue} with the parameter `namespace`, both checked.
   Result<QueueName> queue_name();
+  // The parameter `namespace`, checked; empty for *, all of them.
+  Result<std::string> namespace_or_all();
+  // The parameter `namespace`, checked; for routes that take no other.
+  Result<std::string> only_namespace();
   // An empty body counts as {}.
   Result<Json> json_body() const;
   // For routes that take no body: an empty one and {} pass.
@@ -58,6 +82,8 @@ Status pause_queue(Api& api, Request& request, const Exchange& exchange);
 Status resume_queue(Api& api, Request& request, const Exchange& exchange);
 // push_handler.cpp
 Status push_jobs(Api& api, Request& request, const Exchange& exchange);
+// ingest_handler.cpp
+Status ingest_events(Api& api, Request& request, const Exchange& exchange);
 // lease_handlers.cpp
 Status claim_jobs(Api& api, Request& request, const Exchange& exchange);
 Status ack_leases(Api& api, Request& request, const Exchange& exchange);
@@ -72,6 +98,39 @@ Status drop_job(Api& api, Request& request, const Exchange& exchange);
 Status retry_jobs(Api& api, Request& request, const Exchange& exchange);
 Status purge_jobs(Api& api, Request& request, const Exchange& exchange);
 Status group_errors(Api& api, Request& request, const Exchange& exchange);
+// hook_handlers.cpp
+Status test_hook(Api& api, Request& request, const Exchange& exchange);
+Status replay_hook(Api& api, Request& request, const Exchange& exchange);
+// config_handlers.cpp
+Status list_config(Api& api, Request& request, const Exchange& exchange);
+Status show_config(Api& api, Request& request, const Exchange& exchange);
+Status set_config(Api& api, Request& request, const Exchange& exchange);
+Status unset_config(Api& api, Request& request, const Exchange& exchange);
+// throttle_handlers.cpp
+Status list_throttles(Api& api, Request& request, const Exchange& exchange);
+Status show_throttle(Api& api, Request& request, const Exchange& exchange);
+Status set_throttle(Api& api, Request& request, const Exchange& exchange);
+Status unset_throttle(Api& api, Request& request, const Exchange& exchange);
+// project_handlers.cpp
+Status list_projects(Api& api, Request& request, const Exchange& exchange);
+Status put_project(Api& api, Request& request, const Exchange& exchange);
+Status delete_project(Api& api, Request& request, const Exchange& exchange);
+// worker_handlers.cpp
+Status list_workers(Api& api, Request& request, const Exchange& exchange);
+Status start_workers(Api& api, Request& request, const Exchange& exchange);
+Status stop_workers(Api& api, Request& request, const Exchange& exchange);
+Status restart_workers(Api& api, Request& request, const Exchange& exchange);
+Status resize_worker(Api& api, Request& request, const Exchange& exchange);
+Status refresh_queue(Api& api, Request& request, const Exchange& exchange);
+// run_handlers.cpp
+Status start_run(Api& api, Request& request, const Exchange& exchange);
+Status list_runs(Api& api, Request& request, const Exchange& exchange);
+Status show_run(Api& api, Request& request, const Exchange& exchange);
+Status cancel_run(Api& api, Request& request, const Exchange& exchange);
+Status show_run_log(Api& api, Request& request, const Exchange& exchange);
+Status show_worker_log(Api& api, Request& request, const Exchange& exchange);
+// timer_handler.cpp
+Status list_timers(Api& api, Request& request, const Exchange& exchange);
 // operation_handlers.cpp
 Status list_operations(Api& api, Request& request, const Exchange& exchange);
 Status show_operation(Api& api, Request& request, const Exchange& exchange);

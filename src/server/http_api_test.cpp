@@ -64,7 +64,7 @@ TEST_F(HttpApi, QueuesAreShownPausedResumedAndListed) {
   EXPECT_EQ(ask("POST", "/v1/queues/orders/pause").status, 200);
   EXPECT_EQ(ask("POST", "/v1/queues/orders/resume", "{}").status, 200);
   EXPECT_EQ(broker.with_lock([](auto& asked) { return asked.pauses; }), (std::vector{true, false}));
-  EXPECT_EQ(ask("GET", "/v1/queues").body, R"({"queues":[]})");
+  EXPECT_EQ(ask("GET", "/v1/queues").body, R"({"queues":[],"external":[]})");
   EXPECT_EQ(ask("GET", "/v1/queues?namespace=*").status, 200);
   EXPECT_EQ(broker.with_lock([](auto& asked) { return asked.listed; }),
             (std::vector<std::string>{"default", ""}));

@@ -60,6 +60,19 @@ TEST_F(HttpEvents, FiltersWhatWasAskedFor) {
   EXPECT_THAT(*probe.read_until("\n\n"), StartsWith("id: 3\nevent: queue:taken\n"));
 }
 
+TEST_F(HttpEvents, TellsOfBreakersWhenAsked) {
+  start();
+  HttpProbe probe(address());
+  open(probe, "?type=queue:breaker_open,queue:breaker_trial,queue:breaker_closed");
+  publish(EventType::pushed);
+  publish(EventType::breaker_open);
+  publish(EventType::breaker_trial);
+  publish(EventType::breaker_closed);
+  EXPECT_THAT(*probe.read_until("\n\n"), StartsWith("id: 2\nevent: queue:breaker_open\n"));
+  EXPECT_THAT(*probe.read_until("\n\n"), StartsWith("id: 3\nevent: queue:breaker_trial\n"));
+  EXPECT_THAT(*probe.read_until("\n\n"), StartsWith("id: 4\nevent: queue:breaker_closed\n"));
+}
+
 TEST_F(HttpEvents, ResumesAfterTheLastEventSeen) {
   start();
   publish(EventType::pushed, "orders", 5);

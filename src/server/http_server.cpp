@@ -91,6 +91,7 @@ class HttpServer::Impl {
     if (std::exchange(stopped_, true)) return;
     core_->stats.shutting_down = true;
     stop_accepting();
+    if (core_->options.workers != nullptr) core_->options.workers->stop_waiting();
     for (const auto& thread : threads_) thread->begin_drain();
     core_->gate.wait_until_empty(grace);
     for (const auto& thread : threads_) thread->stop();

@@ -19,8 +19,13 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "broker/broker.h"
+#include "model/ingest_routes.h"
 #include "model/webhook.h"
 #include "server/access_tokens.h"
+
+namespace reprise::worker {
+class WorkerService;
+}  // namespace reprise::worker
 
 namespace reprise::server {
 
@@ -39,8 +44,14 @@ struct HttpServerOptions {
   // Large requests and replies in memory, of all connections together; beyond it: Errc::overloaded.
   std::uint64_t max_buffered_bytes = 256ULL << 20;
 
+  // Queues of ingested events, where requests do not say.
+  IngestRoutes ingest_routes;
+
   // For /metrics and /v1/status; empty: none are sent.
   std::function<WebhookStats()> webhook_stats;
+
+  // Must outlive the server; null: projects, workers and runs are Errc::workers_disabled.
+  worker::WorkerService* workers = nullptr;
 
   Duration header_timeout =
       std::chrono::seconds(10);  // from a request's first byte to its header's last
@@ -69,7 +80,7 @@ class HttpServer {
   // about to stop.
   void begin_shutdown();
 
-  // Stops accepting, ends event streams and waiting claims, answers the requests that are under
+  // Stops accepting, ends event streams and all that waits, answers the requests that are under
   // way, and closes. What is not answered after `grace` is cut off. Call it before broker.stop(),
   // so that the answers under way still come. Idempotent.
   void stop(Duration grace);

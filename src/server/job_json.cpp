@@ -7,6 +7,8 @@
 #include "model/dead_letter_json.h"
 #include "model/job_fields_json.h"
 #include "model/queue_config_json.h"
+#include "server/hook_json.h"
+#include "server/scheduling_json.h"
 
 namespace reprise::server {
 namespace {
@@ -76,6 +78,7 @@ void write_stats(JsonWriter& out, const QueueStats& stats) {
   out.key("waiting_claims").value(stats.waiting_claims);
   out.key("completed_kept").value(stats.totals.completed_now);
   write_lanes(out, stats.lanes);
+  write_keys(out, stats.keys);
   out.key("rates").begin_object();
   out.key("push").value(stats.push_rate);
   out.key("claim").value(stats.claim_rate);
@@ -116,6 +119,23 @@ void write_item(JsonWriter& out, std::string_view status, Seq seq) {
   out.key("status").value(status).key("id").value(encode_job_id(seq));
 }
 
+// What a worker's event has beyond the queue it works on.
+void write_worker_news(JsonWriter& out, const Event& event) {
+  static const WorkerNews kNothing;
+  const WorkerNews& news = event.worker ? *event.worker : kNothing;
+  const bool ended = event.type == EventType::worker_run_ended;
+  const bool about_a_run = ended || event.type == EventType::worker_run_started;
+  out.key("worker").value(news.worker);
+  if (about_a_run) {
+    out.key("run").value(news.run);
+    out.key("job").value(news.job);
+  }
+  if (ended) out.key("status").value(news.status);
+  if (ended || event.type == EventType::worker_error) {
+    write_text_or_null(out, "error", event.error ? *event.error : std::string_view());
+  }
+}
+
 }  // namespace
 
 void write_job(JsonWriter& out, const QueueName& queue, const JobView& view, JobDetail detail) {
@@ -133,6 +153,7 @@ void write_job(JsonWriter& out, const QueueName& queue, const JobView& view, Job
   write_payload(out, record);
   write_headers(out, record.headers);
   out.key("priority").value(record.priority);
+  write_scheduling(out, record.scheduling);
   write_text_or_null(out, "key", record.key);
   out.key("attempts").value(state.attempts).key("failures").value(state.failures);
   out.key("generation").value(state.generation);
@@ -146,7 +167,7 @@ void write_job(JsonWriter& out, const QueueName& queue, const JobView& view, Job
   write_text_or_null(out, "last_error_type", state.last_error_type);
   out.key("reason");
   const bool has_reason = view.status == JobStatus::dead && state.death_reason != DeathReason::none;
-  has_reason ? out.value(death_reason_name(state.death_reason)) : out.null();
+  has_reason ? out.value(death_reason_text(state)) : out.null();
   write_text_or_null(out, "origin_queue", state.origin_queue);
   if (detail == JobDetail::full) {
     write_history(out, state);
@@ -181,6 +202,8 @@ void write_queue(JsonWriter& out, const QueueStats& stats) {
   write_time(out, "created_at", queue.created_at);
   out.key("config");
   write_config_json(out, queue.config);
+  write_hooks(out, stats);
+  write_breaker(out, stats);
   write_stats(out, stats);
   out.end_object();
 }
@@ -191,10 +214,10 @@ void write_event(JsonWriter& out, const Event& event) {
   out.key("type").value(event_type_name(event.type));
   write_time(out, "at", event.at);
   out.key("namespace").value(event.queue->ns).key("queue").value(event.queue->name);
-  out.key("id").value(encode_job_id(event.seq));
+  if (is_about_a_job(event.type)) out.key("id").value(encode_job_id(event.seq));
   if (tells_error || event.type == EventType::taken) out.key("attempts").value(event.attempts);
   if (event.type == EventType::dead) {
-    out.key("reason").value(death_reason_name(event.reason));
+    out.key("reason").value(event.death_note ? *event.death_note : death_reason_name(event.reason));
     out.key("dead_letter_queue");
     event.dead_letter_queue ? out.value(event.dead_letter_queue->name) : out.null();
   }
@@ -206,6 +229,8 @@ void write_event(JsonWriter& out, const Event& event) {
   if (event.type == EventType::failed) {
     write_time_or_null(out, "retry_at", event.retry_at, event.retry_at != kNever);
   }
+  if (event.type == EventType::breaker_open) write_time(out, "open_until", event.retry_at);
+  if (is_about_a_worker(event.type)) write_worker_news(out, event);
   out.end_object();
 }
 
@@ -224,7 +249,8 @@ Response fail_response(const ItemResults<Failed>& results) {
   return items_response(results, [](JsonWriter& out, const Failed& item) {
     if (item.status == JobStatus::dead) {
       write_item(out, "dead", item.job.seq);
-      out.key("reason").value(death_reason_name(item.reason));
+      out.key("reason").value(item.death_note.empty() ? death_reason_name(item.reason)
+                                                      : std::string_view(item.death_note));
     } else {
       write_item(out, "retrying", item.job.seq);
       write_time(out, "retry_at", item.retry_at);

@@ -65,7 +65,8 @@ TEST(WriteJob, AFailedJobHasTheDocumentedFields) {
       job_text(full_job(JobStatus::failed), JobDetail::full),
       R"({"id":")" + id_of(1) +
           R"(","queue":"orders","namespace":"default","status":"failed","lane":"retry",)"
-          R"("payload":{"id": 1},"headers":{"tenant":"a"},"priority":10,"key":"k1",)"
+          R"("payload":{"id": 1},"headers":{"tenant":"a"},"priority":10,)"
+          R"("fairness_key":"default","weight":1,"throttle_keys":[],"key":"k1",)"
           R"("attempts":1,"failures":1,"generation":2,"pushed_at":"2026-01-31T12:00:00.000Z",)"
           R"("due_at":"2026-01-31T12:00:30.000Z","expires_at":null,"lease_expires_at":null,)"
           R"("ended_at":null,"worker":null,"last_error":"timeout","last_error_type":"Net",)"
@@ -94,7 +95,8 @@ TEST(WriteJob, ADeadJobCarriesItsEnvelope) {
   const std::string envelope =
       R"("dead_letter":{"event":{"id":")" + id_of(1) +
       R"(","queue":"orders","namespace":"default","payload":{"id": 1},"headers":{"tenant":"a"},)"
-      R"("priority":10,"key":"k1","pushed_at":"2026-01-31T12:00:00.000Z"},"meta":{"attempts":1,)"
+      R"("priority":10,"fairness_key":"default","weight":1,"throttle_keys":[],"key":"k1",)"
+      R"("pushed_at":"2026-01-31T12:00:00.000Z"},"meta":{"attempts":1,)"
       R"("generation":2,"lastError":"timeout","lastErrorType":"Net",)"
       R"("firstAttemptAt":"2026-01-31T12:00:01.000Z",)"
       R"("deadLetteredAt":"2026-01-31T12:00:03.000Z","reason":"max_attempts","decidedBy":"policy",)"
@@ -130,6 +132,57 @@ TEST(WriteJob, AJobOfADeadLetterQueueTellsWhereItDied) {
   state.origin_queue = "orders";
   view.state = std::make_shared<const JobState>(state);
   EXPECT_NE(job_text(view, JobDetail::brief).find(R"("reason":null,"origin_queue":"orders"})"),
+            std::string::npos);
+}
+
+// A job that a hook sent to the dead, in its own words or without any.
+JobView dead_by_hook(std::string words) {
+  JobView view = full_job(JobStatus::dead);
+  JobState state = *view.state;
+  state.death_reason = DeathReason::hook;
+  state.decided_by = DecidedBy::hook;
+  state.death_note = std::move(words);
+  state.hook_version = "3f9a1c0b22d4";
+  view.state = std::make_shared<const JobState>(state);
+  return view;
+}
+
+TEST(WriteJob, AJobThatAHookGaveUpHasItsReasonAndVersion) {
+  const std::string told = job_text(dead_by_hook("too \"late\""), JobDetail::full);
+  EXPECT_NE(told.find(R"("last_error_type":"Net","reason":"too \"late\"","origin_queue")"),
+            std::string::npos)
+      << told;
+  EXPECT_NE(told.find(R"("reason":"too \"late\"","decidedBy":"hook:3f9a1c0b22d4","history")"),
+            std::string::npos)
+      << told;
+  const std::string silent = job_text(dead_by_hook(""), JobDetail::full);
+  EXPECT_NE(silent.find(R"("reason":"hook","origin_queue")"), std::string::npos) << silent;
+  EXPECT_NE(silent.find(R"("reason":"hook","decidedBy":"hook:3f9a1c0b22d4")"), std::string::npos)
+      << silent;
+}
+
+TEST(WriteJob, AJobGivenUpForLackOfAnAnswerKeepsItsOwnError) {
+  JobView view = full_job(JobStatus::dead);
+  JobState state = *view.state;
+  state.death_reason = DeathReason::hook_error;
+  view.state = std::make_shared<const JobState>(state);
+  const std::string text = job_text(view, JobDetail::full);
+  EXPECT_NE(text.find(R"("last_error":"timeout","last_error_type":"Net","reason":"hook_error")"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(R"("reason":"hook_error","decidedBy":"policy")"), std::string::npos) << text;
+}
+
+TEST(WriteJob, ShowsTheAttributesOfItsPush) {
+  JobRecord record;
+  record.payload = "1";
+  record.scheduling = {
+      .fairness_key = "acme", .weight = 1000, .throttle_keys = {"api", "customer:7"}};
+  const JobView view{
+      .seq = 2, .status = JobStatus::pending, .record = std::make_shared<const JobRecord>(record)};
+  EXPECT_NE(job_text(view, JobDetail::brief)
+                .find(R"("priority":1000,"fairness_key":"acme","weight":1000,)"
+                      R"("throttle_keys":["api","customer:7"],"key":null)"),
             std::string::npos);
 }
 
@@ -194,6 +247,141 @@ TEST(ItemsResponse, FailTellsWhatBecomesOfTheJob) {
                 id_of(2) + R"(","reason":"final"}]})");
 }
 
+TEST(ItemsResponse, FailTellsTheHooksReason) {
+  ItemResults<Failed> results;
+  results.emplace_back(Failed{{1, 1}, JobStatus::dead, {}, DeathReason::hook, "permanent"});
+  results.emplace_back(Failed{{1, 2}, JobStatus::dead, {}, DeathReason::hook, ""});
+  results.emplace_back(Failed{{1, 3}, JobStatus::dead, {}, DeathReason::hook_error, ""});
+  EXPECT_EQ(fail_response(results).body,
+            R"({"results":[{"index":0,"status":"dead","id":")" + id_of(1) +
+                R"(","reason":"permanent"},{"index":1,"status":"dead","id":")" + id_of(2) +
+                R"(","reason":"hook"},{"index":2,"status":"dead","id":")" + id_of(3) +
+                R"(","reason":"hook_error"}]})");
+}
+
+TEST(ItemsResponse, JobsThatAHookRefusedDoNotStopTheOthers) {
+  PushReply reply;
+  reply.results.emplace_back(Error{Errc::hook_rejected, "an order needs an id"});
+  const std::string refused = R"({"results":[{"index":0,"status":"rejected","error":)"
+                              R"({"code":"hook_rejected","message":"an order needs an id"}})";
+  EXPECT_EQ(push_response(reply).http_status, 422);
+  EXPECT_EQ(push_response(reply).body, refused + "]}");
+  reply.results.emplace_back(PushedJob{.seq = 1});
+  EXPECT_EQ(push_response(reply).http_status, 200);
+  EXPECT_EQ(push_response(reply).body,
+            refused + R"(,{"index":1,"status":"pushed","id":")" + id_of(1) + R"("}]})");
+}
+
+std::string queue_text(const QueueStats& stats) {
+  JsonWriter out;
+  write_queue(out, stats);
+  return out.take();
+}
+
+TEST(WriteQueue, ShowsTheHooksOfItsConfig) {
+  QueueStats stats = test::stats_of(kOrders);
+  stats.queue.config.hooks = {"function on_enqueue() end", "function on_failure()\nend"};
+  stats.queue.config.on_hook_error = OnHookError::dlq;
+  stats.queue.config.hook_timeout_ms = 1000;
+  stats.queue.config.hook_memory_bytes = 67108864;
+  EXPECT_NE(
+      queue_text(stats).find(
+          R"("on_enqueue":"function on_enqueue() end",)"
+          R"("on_failure":"function on_failure()\nend","on_hook_error":"dlq",)"
+          R"("hook_timeout_ms":1000,"hook_memory_bytes":67108864,"vars":[],"defaults":null})"),
+      std::string::npos);
+}
+
+TEST(WriteQueue, TellsHowItsHooksDo) {
+  QueueStats stats = test::stats_of(kOrders);
+  stats.hooks[static_cast<std::size_t>(HookKind::on_failure)] =
+      HookStats{.version = "3f9a1c0b22d4",
+                .breaker = BreakerState::open,
+                .open_until = kNoon + seconds(10),
+                .failures_in_a_row = 3,
+                .opened = 4,
+                .succeeded = 12,
+                .failed = {1, 2, 3, 4, 5, 6},
+                .in_flight = 7,
+                .last_error = "line 3: no",
+                .last_error_at = kNoon};
+  EXPECT_NE(queue_text(stats).find(
+                R"("hooks":{"on_failure":{"version":"3f9a1c0b22d4","breaker":"open",)"
+                R"("open_until":"2026-01-31T12:00:10.000Z","failures_in_a_row":3,"opened":4,)"
+                R"("in_flight":7,"succeeded":12,"failed":{"error":1,"timeout":2,"memory":3,)"
+                R"("invalid_result":4,"host_lost":5,"breaker_open":6},"last_error":"line 3: no",)"
+                R"("last_error_at":"2026-01-31T12:00:00.000Z"}},"breaker":null,"stats":)"),
+            std::string::npos)
+      << queue_text(stats);
+}
+
+TEST(WriteQueue, AHookThatDoesWellHasNoErrorToTell) {
+  QueueStats stats = test::stats_of(kOrders);
+  stats.hooks[0] = HookStats{.version = "000000000001"};
+  // Its time is over: the breaker waits for the answer that decides.
+  stats.hooks[1] =
+      HookStats{.version = "000000000002", .breaker = BreakerState::trial, .open_until = kNoon};
+  const std::string nothing =
+      R"("failures_in_a_row":0,"opened":0,"in_flight":0,"succeeded":0,"failed":{"error":0,)"
+      R"("timeout":0,"memory":0,"invalid_result":0,"host_lost":0,"breaker_open":0},)"
+      R"("last_error":null,"last_error_at":null})";
+  EXPECT_NE(queue_text(stats).find(
+                R"("hooks":{"on_enqueue":{"version":"000000000001","breaker":"closed",)"
+                R"("open_until":null,)" +
+                nothing +
+                R"(,"on_failure":{"version":"000000000002","breaker":"trial","open_until":null,)" +
+                nothing + R"(},"breaker":null,"stats":)"),
+            std::string::npos)
+      << queue_text(stats);
+}
+
+TEST(WriteQueue, TellsTheStateOfItsBreaker) {
+  QueueStats stats = test::stats_of(kOrders);
+  stats.queue.config.breaker = OutagePolicy{};
+  stats.breaker = OutageStats{.state = BreakerState::open,
+                              .open_until = kNoon,
+                              .opened = 2,
+                              .spared = 7,
+                              .failure_rate = 2.0 / 3,
+                              .ended = 18,
+                              .canaries_out = 0};
+  const auto has = [&](const std::string& part) {
+    return queue_text(stats).find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(has(R"("hooks":{},"breaker":{"state":"open","open_until":"2026-01-31T12:00:00.000Z",)"
+                  R"("opened":2,"spared":7,"failure_rate":0.667,"ended":18,"canaries_out":0},)"
+                  R"("stats":)"))
+      << queue_text(stats);
+  // Its time is over: what becomes of the canaries decides.
+  stats.breaker->state = BreakerState::trial;
+  stats.breaker->canaries_out = 1;
+  EXPECT_TRUE(has(R"("breaker":{"state":"trial","open_until":null,)"));
+  EXPECT_TRUE(has(R"("canaries_out":1},"stats":)"));
+  stats.breaker = OutageStats{};
+  EXPECT_TRUE(has(R"("breaker":{"state":"closed","open_until":null,"opened":0,"spared":0,)"
+                  R"("failure_rate":0,"ended":0,"canaries_out":0},"stats":)"));
+}
+
+TEST(WriteQueue, ListsItsTopKeysAndTheSumOfTheOthers) {
+  QueueStats stats = test::stats_of(kOrders);
+  stats.keys.active = 25;
+  stats.keys.top = {{.key = "ac\"me",
+                     .pending = 812,
+                     .active = 3,
+                     .weight = 3,
+                     .delivered = 1804,
+                     .share = 2.0 / 3},
+                    {.key = "gone", .delivered = 1, .share = 0.0004}};
+  stats.keys.other = {.pending = 5, .active = 6, .delivered = 7, .share = 0.33333};
+  EXPECT_NE(queue_text(stats).find(
+                R"("keys":{"active":25,"top":[{"key":"ac\"me","pending":812,"active":3,"weight":3,)"
+                R"("delivered":1804,"share":0.667},{"key":"gone","pending":0,"active":0,)"
+                R"("weight":null,"delivered":1,"share":0}],)"
+                R"("other":{"pending":5,"active":6,"delivered":7,"share":0.333}},"rates":)"),
+            std::string::npos)
+      << queue_text(stats);
+}
+
 TEST(WriteQueue, HasTheDocumentedFields) {
   QueueStats stats = test::stats_of(kOrders);
   stats.queue.created_at = kNoon;
@@ -219,14 +407,19 @@ TEST(WriteQueue, HasTheDocumentedFields) {
             R"({"name":"orders","namespace":"default","paused":false,)"
             R"("created_at":"2026-01-31T12:00:00.000Z","config":{"lease":"30s","ttl":null,)"
             R"("retry":{"attempts":0,"cooldown":"0s"},)"
-            R"("fetch":{"retry_share":0.2,"retry_in_flight":null},"max_jobs":null,)"
+            R"("fetch":{"retry_share":0.2,"retry_in_flight":null},"concurrency":null,)"
+            R"("concurrency_per_key":null,"breaker":null,"max_jobs":null,)"
             R"("max_bytes":null,"key_window":"5h","dead_letter_queue":null,"keep_dead":null,)"
-            R"("max_dead":null,"keep_completed":null,"on_dead_webhook":null},)"
+            R"("max_dead":null,"keep_completed":null,"on_dead_webhook":null,"on_enqueue":null,)"
+            R"("on_failure":null,"on_hook_error":"retry","hook_timeout_ms":null,)"
+            R"("hook_memory_bytes":null,"vars":[],"defaults":null},"hooks":{},"breaker":null,)"
             R"("stats":{"scheduled":1,"pending":2,"active":3,"failed":4,)"
             R"("dead":5,"completed":6,"bytes":0,"oldest_pending_age":1.25,"waiting_claims":0,)"
             R"("completed_kept":7,"lanes":{"fresh":1,"retry":2,"retry_in_flight":3,)"
             R"("retry_credit":0.4,"retries_by_failures":{"1":5,"2":0,"3":0,"4":0,"5":0,"6":0,)"
             R"("7":0,"8":0,"9":0,"10+":6}},)"
+            R"("keys":{"active":0,"top":[],)"
+            R"("other":{"pending":0,"active":0,"delivered":0,"share":0}},)"
             R"("rates":{"push":0.25,"claim":0,"completion":0,"failure":0},"totals":{"pushed":20,)"
             R"("duplicates":0,"claimed":0,"completed":0,"failed":0,"released":0,)"
             R"("lease_expired":0,"expired":0,"died":0,"dropped":0,"corrupt":0,"moved_in":1,)"
@@ -265,6 +458,51 @@ TEST(WriteEvent, TellsWhatBelongsToItsType) {
                                    {EventType::dropped, "dropped"}}) {
     EXPECT_EQ(event_text(type), std::string(R"({"type":"queue:)") + name + "\"," + common + "}");
   }
+}
+
+TEST(WriteEvent, ABreakerIsAboutNoJob) {
+  const std::string common = R"("at":"2026-01-31T12:00:00.000Z","namespace":"default",)"
+                             R"("queue":"orders")";
+  EXPECT_EQ(
+      event_text(EventType::breaker_open, {.retry_at = kNoon + seconds(30)}),
+      R"({"type":"queue:breaker_open",)" + common + R"(,"open_until":"2026-01-31T12:00:30.000Z"})");
+  EXPECT_EQ(event_text(EventType::breaker_trial),
+            R"({"type":"queue:breaker_trial",)" + common + "}");
+  EXPECT_EQ(event_text(EventType::breaker_closed),
+            R"({"type":"queue:breaker_closed",)" + common + "}");
+}
+
+TEST(WriteEvent, AWorkersEventIsAboutNoJobButMayNameOne) {
+  const auto news = std::make_shared<const WorkerNews>(
+      WorkerNews{.worker = "shipper", .run = "3K9M", .job = "7ZK3", .status = "failed"});
+  const auto text = [&](EventType type) { return event_text(type, {.worker = news}); };
+  const std::string common = R"("at":"2026-01-31T12:00:00.000Z","namespace":"default",)"
+                             R"("queue":"orders","worker":"shipper")";
+  EXPECT_EQ(text(EventType::worker_started), R"({"type":"worker:started",)" + common + "}");
+  EXPECT_EQ(text(EventType::worker_stopped), R"({"type":"worker:stopped",)" + common + "}");
+  EXPECT_EQ(text(EventType::worker_run_started),
+            R"({"type":"worker:run_started",)" + common + R"(,"run":"3K9M","job":"7ZK3"})");
+  EXPECT_EQ(text(EventType::worker_run_ended),
+            R"({"type":"worker:run_ended",)" + common +
+                R"(,"run":"3K9M","job":"7ZK3","status":"failed","error":"time\nout"})");
+  EXPECT_EQ(text(EventType::worker_error),
+            R"({"type":"worker:error",)" + common + R"(,"error":"time\nout"})");
+}
+
+TEST(WriteEvent, AWorkersEventWithoutNewsOrErrorIsStillWhole) {
+  Event event{.type = EventType::worker_run_ended, .at = kNoon};
+  event.queue = std::make_shared<const QueueName>(kOrders);
+  JsonWriter out;
+  write_event(out, event);
+  EXPECT_TRUE(out.text().ends_with(
+      R"("queue":"orders","worker":"","run":"","job":"","status":"","error":null})"));
+}
+
+TEST(WriteEvent, ADeathByAHookIsToldInItsWords) {
+  const auto words = std::make_shared<const std::string>("too late");
+  EXPECT_NE(event_text(EventType::dead, {.death_note = words})
+                .find(R"("attempts":2,"reason":"too late","dead_letter_queue":null,"error":)"),
+            std::string::npos);
 }
 
 TEST(WriteEvent, ADeathTellsWhereTheJobWent) {

@@ -171,6 +171,11 @@ std::optional<std::string> JsonScanner::string_value() {
   return text.find('\\') == std::string_view::npos ? std::string(text) : unescape_json_string(text);
 }
 
+std::size_t JsonScanner::position() {
+  skip_blanks();
+  return at_;
+}
+
 bool JsonScanner::at_end() {
   skip_blanks();
   return !failed_ && at_ == text_.size();

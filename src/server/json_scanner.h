@@ -42,6 +42,11 @@ class JsonScanner {
   // The next value, which must be a string, unescaped.
   std::optional<std::string> string_value();
 
+  // Where the next value begins, and the text from such a place to the end of the value read last:
+  // for a value that is walked through and wanted whole.
+  std::size_t position();
+  std::string_view since(std::size_t begin) const { return text_.substr(begin, at_ - begin); }
+
   // True when only blanks are left.
   bool at_end();
   bool failed() const { return failed_; }

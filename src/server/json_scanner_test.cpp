@@ -49,6 +49,18 @@ TEST(JsonScanner, RawValueIsTheValueByteForByteWithoutTheBlanksAroundIt) {
   }
 }
 
+TEST(JsonScanner, AValueThatWasWalkedThroughCanBeHadWhole) {
+  JsonScanner scanner(R"([ {"a": [1] , "b":2 } , 3])");
+  ASSERT_TRUE(scanner.begin_array());
+  ASSERT_TRUE(scanner.next_element());
+  const std::size_t begin = scanner.position();
+  ASSERT_TRUE(scanner.begin_object());
+  while (scanner.next_member()) scanner.raw_value();
+  EXPECT_EQ(scanner.since(begin), R"({"a": [1] , "b":2 })");
+  ASSERT_TRUE(scanner.next_element());
+  EXPECT_EQ(scanner.raw_value(), "3");
+}
+
 // Two readings of what is JSON must not differ: the parser of all other bodies takes a payload
 // exactly when the scanner does.
 TEST(JsonScanner, AgreesWithTheParserOnRandomEdits) {

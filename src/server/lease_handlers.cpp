@@ -140,6 +140,7 @@ Status claim_jobs(Api& api, Request& request, const Exchange& exchange) {
   auto name = request.queue_name();
   if (!name) return name.error();
   REPRISE_TRY(request.query.finish());
+  REPRISE_TRY(expect_stored(api, *name));
   const auto json = request.json_body();
   if (!json) return json.error();
   ClaimCommand command{.queue = std::move(*name)};

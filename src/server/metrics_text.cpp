@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -69,6 +70,20 @@ std::string queue_labels(const QueueName& name) {
   return fmt::format("namespace=\"{}\",queue=\"{}\"", name.ns, name.name);
 }
 
+// A label's value that may be any text.
+std::string label_text(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '\n') {
+      escaped += "\\n";
+    } else {
+      if (c == '\\' || c == '"') escaped += '\\';
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
 void add_up(QueueStats& sum, const QueueStats& stats) {
   for (std::size_t i = 0; i < kJobStatusCount; ++i) sum.by_status[i] += stats.by_status[i];
   sum.bytes += stats.bytes;
@@ -89,6 +104,7 @@ void add_up(QueueStats& sum, const QueueStats& stats) {
       &QueueTotals::moved_out,     &QueueTotals::retried,      &QueueTotals::purged,
       &QueueTotals::dead_expired,  &QueueTotals::dead_evicted, &QueueTotals::claimed_retry};
   for (const auto total : kTotals) sum.totals.*total += stats.totals.*total;
+  sum.keys.active += stats.keys.active;
   sum.lanes.retry_in_flight += stats.lanes.retry_in_flight;
   sum.lanes.retry_credit += stats.lanes.retry_credit;
   for (std::size_t i = 0; i < kFailureBuckets; ++i) {
@@ -182,12 +198,146 @@ void write_lanes(MetricsWriter& out, const std::vector<QueueRow>& rows) {
   for (const QueueRow& row : rows) out.sample(row.labels, row.stats->lanes.retry_in_flight);
 }
 
+struct KeyRow {
+  std::string labels;
+  KeyStats stats;
+};
+
+// Nothing for a queue where nobody names keys, and the sum of queues beyond the first ones.
+void add_key_rows(std::vector<KeyRow>& rows, const QueueRow& queue) {
+  const KeysStats& keys = queue.stats->keys;
+  const bool names_keys = std::ranges::any_of(
+      keys.top, [](const KeyStats& key) { return key.key != kDefaultFairnessKey; });
+  if (!names_keys) return;
+  // A key that is called so itself is counted there: no two samples may have the same labels.
+  static constexpr std::string_view kOther = "other";
+  KeyStats other = keys.other;
+  for (const KeyStats& key : keys.top) {
+    if (key.key == kOther) {
+      other.pending += key.pending;
+      other.active += key.active;
+      other.delivered += key.delivered;
+    } else {
+      rows.push_back({fmt::format("{},key=\"{}\"", queue.labels, label_text(key.key)), key});
+    }
+  }
+  rows.push_back({fmt::format("{},key=\"{}\"", queue.labels, kOther), other});
+}
+
+struct KeyMetric {
+  std::string_view name;
+  std::string_view help;
+  std::uint64_t KeyStats::*number;
+};
+constexpr std::array<KeyMetric, 3> kKeyMetrics = {{
+    {"reprise_key_pending", "Jobs of a fairness key that are pending.", &KeyStats::pending},
+    {"reprise_key_active", "Jobs of a fairness key that are leased.", &KeyStats::active},
+    {"reprise_key_delivered", "Leases granted to a fairness key in the last minute.",
+     &KeyStats::delivered},
+}};
+
+void write_keys(MetricsWriter& out, const std::vector<QueueRow>& rows) {
+  out.begin("reprise_queue_keys", "gauge", "Fairness keys that have jobs.");
+  for (const QueueRow& row : rows) out.sample(row.labels, row.stats->keys.active);
+  std::vector<KeyRow> keys;
+  for (const QueueRow& row : rows) add_key_rows(keys, row);
+  for (const KeyMetric& metric : kKeyMetrics) {
+    out.begin(metric.name, "gauge", metric.help);
+    for (const KeyRow& key : keys) out.sample(key.labels, key.stats.*metric.number);
+  }
+}
+
+void write_breakers(MetricsWriter& out, const std::vector<QueueRow>& rows) {
+  const auto write = [&](std::string_view name, std::string_view type, std::string_view help,
+                         auto number) {
+    out.begin(name, type, help);
+    for (const QueueRow& row : rows) {
+      if (row.stats->breaker) out.sample(row.labels, number(*row.stats->breaker));
+    }
+  };
+  write("reprise_queue_breaker", "gauge", "0 closed, 1 open, 2 trial.",
+        [](const OutageStats& breaker) { return static_cast<int>(breaker.state); });
+  write("reprise_queue_breaker_opened_total", "counter", "Times that a queue's breaker opened.",
+        [](const OutageStats& breaker) { return breaker.opened; });
+  write("reprise_queue_breaker_spared_total", "counter",
+        "Failures that did not count because of it.",
+        [](const OutageStats& breaker) { return breaker.spared; });
+}
+
+void write_throttles(MetricsWriter& out, const std::vector<ThrottleStats>& throttles) {
+  std::vector<const ThrottleStats*> shown;
+  shown.reserve(throttles.size());
+  for (const ThrottleStats& stats : throttles) shown.push_back(&stats);
+  std::ranges::stable_sort(shown, std::ranges::greater(), &ThrottleStats::waiting);
+  if (shown.size() > kMaxThrottlesInMetrics) shown.resize(kMaxThrottlesInMetrics);
+  const auto labels = [](const Throttle& throttle) {
+    return fmt::format("namespace=\"{}\",throttle=\"{}\"", throttle.ns, label_text(throttle.key));
+  };
+  out.begin("reprise_throttle_tokens", "gauge", "Tokens in a throttle's bucket.");
+  for (const auto* stats : shown) out.sample(labels(stats->throttle), stats->tokens);
+  out.begin("reprise_throttle_waiting", "gauge", "Fairness keys that wait for a throttle.");
+  for (const auto* stats : shown) out.sample(labels(stats->throttle), stats->waiting);
+}
+
+struct HookRow {
+  std::string labels;
+  const HookStats* stats;
+};
+
+// Queues beyond the first ones are not summed up here: what could be told of them all is little.
+void write_hooks(MetricsWriter& out, const std::vector<QueueRow>& rows) {
+  std::vector<HookRow> hooks;
+  for (const QueueRow& row : rows) {
+    for (std::size_t kind = 0; kind < kHookKindCount; ++kind) {
+      const auto& stats = row.stats->hooks[kind];
+      if (!stats) continue;
+      const std::string_view name = hook_name(static_cast<HookKind>(kind));
+      hooks.push_back({fmt::format("{},hook=\"{}\"", row.labels, name), &*stats});
+    }
+  }
+  out.begin("reprise_hook_calls_total", "counter", "Answers of hooks since the server started.");
+  for (const HookRow& hook : hooks) {
+    out.sample(hook.labels + ",result=\"ok\"", hook.stats->succeeded);
+    for (std::size_t fault = 0; fault < kHookFaultCount; ++fault) {
+      out.sample(fmt::format("{},result=\"{}\"", hook.labels,
+                             hook_fault_name(static_cast<HookFault>(fault))),
+                 hook.stats->failed[fault]);
+    }
+  }
+  out.begin("reprise_hook_breaker", "gauge", "0 closed, 1 open, 2 trial.");
+  for (const HookRow& hook : hooks) {
+    out.sample(hook.labels, static_cast<int>(hook.stats->breaker));
+  }
+  out.begin("reprise_hook_in_flight", "gauge", "Calls that are out or wait for their turn.");
+  for (const HookRow& hook : hooks) out.sample(hook.labels, hook.stats->in_flight);
+}
+
 void write_webhooks(MetricsWriter& out, const WebhookStats& webhooks) {
   out.single("reprise_webhooks_pending", "gauge", "Deaths still to be told.", webhooks.pending);
   out.begin("reprise_webhooks_total", "counter", "Deaths told, or tried to.");
   out.sample("result=\"delivered\"", webhooks.delivered);
   out.sample("result=\"failed\"", webhooks.failed);
   out.sample("result=\"given_up\"", webhooks.given_up);
+}
+
+void write_workers(MetricsWriter& out, const worker::WorkerMetrics& workers) {
+  out.begin("reprise_projects", "gauge", "Projects that the server knows.");
+  out.sample("state=\"ok\"", workers.projects - workers.broken_projects);
+  out.sample("state=\"broken\"", workers.broken_projects);
+  out.begin("reprise_workers", "gauge", "Workers of all projects.");
+  out.sample("status=\"running\"", workers.workers_running);
+  out.sample("status=\"stopped\"", workers.workers_stopped);
+  out.single("reprise_worker_slots", "gauge", "Jobs that running workers may have at once.",
+             workers.slots);
+  out.single("reprise_worker_slots_active", "gauge", "Jobs that they have.", workers.active);
+  out.begin("reprise_runs_total", "counter", "Runs that have ended since the server started.");
+  out.sample("status=\"succeeded\"", workers.runs_succeeded);
+  out.sample("status=\"failed\"", workers.runs_failed);
+  out.sample("status=\"cancelled\"", workers.runs_cancelled);
+  out.sample("status=\"lost\"", workers.runs_lost);
+  out.begin("reprise_polls_total", "counter", "Lists of external queues read.");
+  out.sample("result=\"succeeded\"", workers.polls_succeeded);
+  out.sample("result=\"failed\"", workers.polls_failed);
 }
 
 void write_queues(MetricsWriter& out, const std::vector<QueueStats>& queues) {
@@ -205,6 +355,9 @@ void write_queues(MetricsWriter& out, const std::vector<QueueStats>& queues) {
 
   write_queue_state(out, rows);
   write_lanes(out, rows);
+  write_keys(out, rows);
+  write_breakers(out, rows);
+  write_hooks(out, rows);
   for (const QueueTotalMetric& metric : kQueueTotals) {
     out.begin(metric.name, "counter", metric.help);
     for (const QueueRow& row : rows) out.sample(row.labels, row.stats->totals.*metric.total);
@@ -236,6 +389,13 @@ void write_broker(MetricsWriter& out, const BrokerMetrics& broker) {
              broker.events_published);
   out.single("reprise_operations_running", "gauge", "Retries and purges under way.",
              broker.operations_running);
+  out.single("reprise_hook_hosts", "gauge", "Processes that run hooks.", broker.hook_hosts);
+  out.single("reprise_hook_hosts_started_total", "counter", "Such processes started.",
+             broker.hook_hosts_started);
+  out.single("reprise_hook_hosts_killed_total", "counter",
+             "Such processes killed for a call that took too long.", broker.hook_hosts_killed);
+  out.single("reprise_hook_hosts_lost_total", "counter", "Such processes that ended by themselves.",
+             broker.hook_hosts_lost);
 }
 
 void write_server(MetricsWriter& out, const ServerStats& server) {
@@ -251,6 +411,12 @@ void write_server(MetricsWriter& out, const ServerStats& server) {
       out.sample(fmt::format("route=\"{}\",status=\"{}\"", route, http_status), count);
     }
   }
+  const IngestCounts ingested = server.ingested();
+  out.begin("reprise_ingested_events_total", "counter", "Events that came to be ingested.");
+  out.sample("result=\"accepted\"", ingested.accepted);
+  out.sample("result=\"duplicate\"", ingested.duplicates);
+  out.sample("result=\"rejected\"", ingested.rejected);
+  out.sample("result=\"deferred\"", ingested.deferred);
   out.single("reprise_connections", "gauge", "Connections open.", server.connections.load());
   out.single("reprise_connections_refused_total", "counter", "Connections beyond the limit.",
              server.connections_refused.load());
@@ -295,8 +461,10 @@ ProcessNumbers read_process_numbers() {
 std::string metrics_text(const MetricsInput& input) {
   MetricsWriter out;
   write_queues(out, input.queues);
+  write_throttles(out, input.throttles);
   write_broker(out, input.broker);
   write_webhooks(out, input.webhooks);
+  write_workers(out, input.workers);
   out.single("reprise_event_subscribers", "gauge", "Readers of the event stream.",
              input.event_subscribers);
   write_server(out, input.server);

@@ -8,13 +8,18 @@
 
 #include "broker/metrics.h"
 #include "model/queue.h"
+#include "model/throttle.h"
 #include "model/webhook.h"
 #include "server/server_stats.h"
+#include "worker/worker_service.h"
 
 namespace reprise::server {
 
 // Per-queue metrics name this many queues; the others are summed under queue="_other".
 inline constexpr std::size_t kMaxQueuesInMetrics = 1000;
+
+// So many throttles, those with the most waiting.
+inline constexpr std::size_t kMaxThrottlesInMetrics = 20;
 
 struct ProcessNumbers {
   std::uint64_t resident_bytes = 0;
@@ -24,12 +29,14 @@ struct ProcessNumbers {
 ProcessNumbers read_process_numbers();
 
 struct MetricsInput {
-  const std::vector<QueueStats>& queues;  // by name
+  const std::vector<QueueStats>& queues;        // by name
+  const std::vector<ThrottleStats>& throttles;  // by namespace and key
   const BrokerMetrics& broker;
   std::uint64_t event_subscribers = 0;
   const ServerStats& server;
   ProcessNumbers process;
   WebhookStats webhooks;
+  worker::WorkerMetrics workers{};
 };
 std::string metrics_text(const MetricsInput& input);
 

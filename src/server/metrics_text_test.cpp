@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <fstream>
 #include <iterator>
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "support/fake_broker.h"
 
@@ -30,9 +33,15 @@ std::vector<QueueStats> some_queues(std::size_t count) {
   return queues;
 }
 
-std::string text_of(const std::vector<QueueStats>& queues, const WebhookStats& webhooks = {}) {
+std::string text_of(const std::vector<QueueStats>& queues, const WebhookStats& webhooks = {},
+                    const std::vector<ThrottleStats>& throttles = {},
+                    const worker::WorkerMetrics& workers = {}) {
   BrokerMetrics broker;
   broker.operations_running = 2;
+  broker.hook_hosts = 3;
+  broker.hook_hosts_started = 6;
+  broker.hook_hosts_killed = 2;
+  broker.hook_hosts_lost = 1;
   broker.durability = "sync";
   broker.storage_kind = "memory";
   for (Histogram* histogram :
@@ -44,11 +53,13 @@ std::string text_of(const std::vector<QueueStats>& queues, const WebhookStats& w
   server.count_request(0, 200);
   server.count_request(kNoRoute, 404);
   return metrics_text({.queues = queues,
+                       .throttles = throttles,
                        .broker = broker,
                        .event_subscribers = 0,
                        .server = server,
                        .process = {},
-                       .webhooks = webhooks});
+                       .webhooks = webhooks,
+                       .workers = workers});
 }
 
 TEST(MetricsText, HasQueuesByNameAndStatus) {
@@ -86,6 +97,114 @@ TEST(MetricsText, HasTheLanes) {
   EXPECT_THAT(text, HasSubstr(line("reprise_retry_in_flight", "", "2")));
 }
 
+// All samples of a metric, in order.
+std::string samples_of(const std::string& text, const std::string& name) {
+  const std::string type = "# TYPE " + name + " ";
+  const std::size_t begin = text.find('\n', text.find(type)) + 1;
+  return text.substr(begin, text.find("# HELP", begin) - begin);
+}
+
+TEST(MetricsText, HasTheTopKeysOfQueuesThatNameAny) {
+  std::vector<QueueStats> queues = some_queues(3);
+  queues[0].keys.active = 1;
+  queues[0].keys.top = {{.key = "default", .pending = 9, .weight = 1}};
+  queues[2].keys.active = 40;
+  queues[2].keys.top = {{.key = "acme", .pending = 4, .active = 3, .weight = 2, .delivered = 5},
+                        {.key = "a\"b\\c\nd", .pending = 1},
+                        {.key = "default", .delivered = 2}};
+  queues[2].keys.other = {.pending = 10, .active = 11, .delivered = 12};
+  const std::string text = text_of(queues);
+  EXPECT_THAT(text, HasSubstr("# TYPE reprise_queue_keys gauge\n"));
+  EXPECT_EQ(samples_of(text, "reprise_queue_keys"),
+            "reprise_queue_keys{namespace=\"default\",queue=\"q0\"} 1\n"
+            "reprise_queue_keys{namespace=\"default\",queue=\"q1\"} 0\n"
+            "reprise_queue_keys{namespace=\"default\",queue=\"q2\"} 40\n");
+  const auto lines = [](const std::string& name, const std::array<const char*, 4>& values) {
+    static constexpr std::array kKeys = {"acme", R"(a\"b\\c\nd)", "default", "other"};
+    std::string expected;
+    for (std::size_t i = 0; i < kKeys.size(); ++i) {
+      expected += name + "{namespace=\"default\",queue=\"q2\",key=\"" + kKeys.at(i) + "\"} " +
+                  values.at(i) + "\n";
+    }
+    return expected;
+  };
+  EXPECT_EQ(samples_of(text, "reprise_key_pending"),
+            lines("reprise_key_pending", {"4", "1", "0", "10"}));
+  EXPECT_EQ(samples_of(text, "reprise_key_active"),
+            lines("reprise_key_active", {"3", "0", "0", "11"}));
+  EXPECT_EQ(samples_of(text, "reprise_key_delivered"),
+            lines("reprise_key_delivered", {"5", "0", "2", "12"}));
+}
+
+TEST(MetricsText, AKeyCalledOtherIsCountedWithTheOthers) {
+  std::vector<QueueStats> queues = some_queues(1);
+  queues[0].keys.top = {{.key = "other", .pending = 1, .active = 2, .delivered = 3}};
+  queues[0].keys.other = {.pending = 10, .active = 20, .delivered = 30};
+  const std::string text = text_of(queues);
+  const std::string labels = "{namespace=\"default\",queue=\"q0\",key=\"other\"} ";
+  EXPECT_EQ(samples_of(text, "reprise_key_pending"), "reprise_key_pending" + labels + "11\n");
+  EXPECT_EQ(samples_of(text, "reprise_key_active"), "reprise_key_active" + labels + "22\n");
+  EXPECT_EQ(samples_of(text, "reprise_key_delivered"), "reprise_key_delivered" + labels + "33\n");
+}
+
+TEST(MetricsText, SumsTheKeysOfQueuesBeyondTheThousandth) {
+  std::vector<QueueStats> queues = some_queues(1002);
+  for (QueueStats& stats : queues) {
+    stats.keys.active = 2;
+    stats.keys.top = {{.key = "acme", .pending = 4}};
+    stats.breaker = OutageStats{};
+  }
+  const std::string text = text_of(queues);
+  EXPECT_THAT(text, HasSubstr("reprise_queue_keys{namespace=\"_other\",queue=\"_other\"} 4\n"));
+  EXPECT_THAT(text, HasSubstr("queue=\"q999\",key=\"acme\"} 4\n"));
+  EXPECT_THAT(text, Not(HasSubstr("queue=\"_other\",key=")));
+  EXPECT_THAT(text, Not(HasSubstr("reprise_queue_breaker{namespace=\"_other\"")));
+}
+
+TEST(MetricsText, HasTheBreakersOfQueues) {
+  for (const auto& [state, number] : {std::pair{BreakerState::closed, "0"},
+                                      {BreakerState::open, "1"},
+                                      {BreakerState::trial, "2"}}) {
+    std::vector<QueueStats> queues = some_queues(2);
+    queues[1].breaker = OutageStats{.state = state, .opened = 3, .spared = 40};
+    const std::string text = text_of(queues);
+    const std::string labels = "{namespace=\"default\",queue=\"q1\"} ";
+    EXPECT_EQ(samples_of(text, "reprise_queue_breaker"),
+              "reprise_queue_breaker" + labels + number + "\n");
+    EXPECT_EQ(samples_of(text, "reprise_queue_breaker_opened_total"),
+              "reprise_queue_breaker_opened_total" + labels + "3\n");
+    EXPECT_EQ(samples_of(text, "reprise_queue_breaker_spared_total"),
+              "reprise_queue_breaker_spared_total" + labels + "40\n");
+  }
+}
+
+ThrottleStats throttle_of(std::string ns, std::string key, std::uint64_t waiting) {
+  return {.throttle = {.ns = std::move(ns), .key = std::move(key), .rate = {}},
+          .tokens = 0.5,
+          .waiting = waiting};
+}
+
+TEST(MetricsText, HasTheThrottlesThatMostWaitFor) {
+  std::vector<ThrottleStats> throttles;
+  for (int i = 10; i < 35; ++i) throttles.push_back(throttle_of("a", "t" + std::to_string(i), 0));
+  throttles.push_back(throttle_of("b", "api", 7));
+  throttles.push_back(throttle_of("b", "say \"x\"", 9));
+  const std::string text = text_of({}, {}, throttles);
+  const auto lines = [](const std::string& name, std::array<const char*, 3> values) {
+    std::string expected = name + R"({namespace="b",throttle="say \"x\""} )" + values[0] + "\n" +
+                           name + R"({namespace="b",throttle="api"} )" + values[1] + "\n";
+    for (int i = 10; i < 28; ++i) {
+      expected +=
+          name + R"({namespace="a",throttle="t)" + std::to_string(i) + "\"} " + values[2] + "\n";
+    }
+    return expected;
+  };
+  EXPECT_EQ(samples_of(text, "reprise_throttle_tokens"),
+            lines("reprise_throttle_tokens", {"0.5", "0.5", "0.5"}));
+  EXPECT_EQ(samples_of(text, "reprise_throttle_waiting"),
+            lines("reprise_throttle_waiting", {"9", "7", "0"}));
+}
+
 TEST(MetricsText, CountsWhatIsDoneToTheDead) {
   std::vector<QueueStats> queues = some_queues(1);
   QueueTotals& totals = queues[0].totals;
@@ -114,6 +233,95 @@ TEST(MetricsText, CountsOperationsAndWebhooks) {
                               "reprise_webhooks_total{result=\"delivered\"} 5\n"
                               "reprise_webhooks_total{result=\"failed\"} 6\n"
                               "reprise_webhooks_total{result=\"given_up\"} 7\n"));
+}
+
+TEST(MetricsText, CountsProjectsWorkersAndRuns) {
+  const std::string text = text_of({}, {}, {},
+                                   {.projects = 5,
+                                    .broken_projects = 2,
+                                    .workers_running = 6,
+                                    .workers_stopped = 7,
+                                    .slots = 8,
+                                    .active = 9,
+                                    .runs_succeeded = 10,
+                                    .runs_failed = 11,
+                                    .runs_cancelled = 12,
+                                    .runs_lost = 13,
+                                    .polls_succeeded = 14,
+                                    .polls_failed = 15});
+  EXPECT_THAT(text, HasSubstr("# TYPE reprise_projects gauge\n"
+                              "reprise_projects{state=\"ok\"} 3\n"
+                              "reprise_projects{state=\"broken\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE reprise_workers gauge\n"
+                              "reprise_workers{status=\"running\"} 6\n"
+                              "reprise_workers{status=\"stopped\"} 7\n"));
+  EXPECT_THAT(text, HasSubstr("\nreprise_worker_slots 8\n"));
+  EXPECT_THAT(text, HasSubstr("\nreprise_worker_slots_active 9\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE reprise_runs_total counter\n"
+                              "reprise_runs_total{status=\"succeeded\"} 10\n"
+                              "reprise_runs_total{status=\"failed\"} 11\n"
+                              "reprise_runs_total{status=\"cancelled\"} 12\n"
+                              "reprise_runs_total{status=\"lost\"} 13\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE reprise_polls_total counter\n"
+                              "reprise_polls_total{result=\"succeeded\"} 14\n"
+                              "reprise_polls_total{result=\"failed\"} 15\n"));
+}
+
+TEST(MetricsText, CountsTheAnswersOfHooks) {
+  std::vector<QueueStats> queues = some_queues(3);
+  queues[1].hooks[static_cast<std::size_t>(HookKind::on_enqueue)] = HookStats{.succeeded = 9};
+  queues[2].hooks[static_cast<std::size_t>(HookKind::on_failure)] = HookStats{
+      .breaker = BreakerState::open, .succeeded = 12, .failed = {1, 2, 3, 4, 5, 6}, .in_flight = 7};
+  const std::string text = text_of(queues);
+  const auto lines = [](const std::string& labels, std::vector<int> counts) {
+    static constexpr std::array kResults = {
+        "ok", "error", "timeout", "memory", "invalid_result", "host_lost", "breaker_open"};
+    std::string expected;
+    for (std::size_t i = 0; i < kResults.size(); ++i) {
+      expected += "reprise_hook_calls_total{namespace=\"default\"," + labels + ",result=\"" +
+                  kResults.at(i) + "\"} " + std::to_string(counts.at(i)) + "\n";
+    }
+    return expected;
+  };
+  EXPECT_THAT(text, HasSubstr("# TYPE reprise_hook_calls_total counter\n" +
+                              lines("queue=\"q1\",hook=\"on_enqueue\"", {9, 0, 0, 0, 0, 0, 0}) +
+                              lines("queue=\"q2\",hook=\"on_failure\"", {12, 1, 2, 3, 4, 5, 6}) +
+                              "# HELP"));
+  EXPECT_THAT(text, HasSubstr("# TYPE reprise_hook_in_flight gauge\n"
+                              "reprise_hook_in_flight{namespace=\"default\",queue=\"q1\","
+                              "hook=\"on_enqueue\"} 0\n"
+                              "reprise_hook_in_flight{namespace=\"default\",queue=\"q2\","
+                              "hook=\"on_failure\"} 7\n"));
+}
+
+TEST(MetricsText, HasTheStateOfBreakers) {
+  for (const auto& [state, number] : {std::pair{BreakerState::closed, "0"},
+                                      {BreakerState::open, "1"},
+                                      {BreakerState::trial, "2"}}) {
+    std::vector<QueueStats> queues = some_queues(1);
+    queues[0].hooks[static_cast<std::size_t>(HookKind::on_failure)] = HookStats{.breaker = state};
+    EXPECT_THAT(text_of(queues), HasSubstr("# TYPE reprise_hook_breaker gauge\n"
+                                           "reprise_hook_breaker{namespace=\"default\","
+                                           "queue=\"q0\",hook=\"on_failure\"} " +
+                                           std::string(number) + "\n"));
+  }
+}
+
+TEST(MetricsText, CountsTheProcessesThatRunHooks) {
+  const std::string text = text_of({});
+  EXPECT_THAT(text, HasSubstr("# TYPE reprise_hook_hosts gauge\nreprise_hook_hosts 3\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE reprise_hook_hosts_started_total counter\n"
+                              "reprise_hook_hosts_started_total 6\n"));
+  EXPECT_THAT(text, HasSubstr("\nreprise_hook_hosts_killed_total 2\n"));
+  EXPECT_THAT(text, HasSubstr("\nreprise_hook_hosts_lost_total 1\n"));
+}
+
+TEST(MetricsText, LeavesOutTheHooksOfQueuesBeyondTheThousandth) {
+  std::vector<QueueStats> queues = some_queues(1001);
+  for (QueueStats& stats : queues) stats.hooks[0] = HookStats{.succeeded = 1};
+  const std::string text = text_of(queues);
+  EXPECT_THAT(text, HasSubstr("queue=\"q999\",hook=\"on_enqueue\",result=\"ok\"} 1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("queue=\"_other\",hook=")));
 }
 
 TEST(MetricsText, SumsQueuesBeyondTheThousandth) {

@@ -99,6 +99,78 @@ TEST(PushBody, NoJobsAreNoError) {
   EXPECT_FALSE(body->create);
 }
 
+TEST(PushBody, ReadsWhatSharesClaimsOut) {
+  EXPECT_EQ(job_of("").scheduling, Scheduling{});
+  EXPECT_EQ(job_of(R"("fairness_key":null,"weight":null,"throttle_keys":null)").scheduling,
+            Scheduling{});
+  EXPECT_EQ(
+      job_of(R"("fairness_key":"acme \u20ac","weight":3,"throttle_keys":["api","b\/c"])")
+          .scheduling,
+      (Scheduling{
+          .fairness_key = "acme \xE2\x82\xAC", .weight = 3, .throttle_keys = {"api", "b/c"}}));
+  EXPECT_EQ(job_of(R"("weight":1000,"throttle_keys":[])").scheduling, (Scheduling{.weight = 1000}));
+  const std::string longest(200, 'k');
+  EXPECT_EQ(job_of("\"fairness_key\":\"" + longest + "\"").scheduling.fairness_key, longest);
+}
+
+TEST(PushBody, AThrottleThatIsNamedAgainCountsOnce) {
+  EXPECT_EQ(job_of(R"("throttle_keys":["b","a","b","c","a"])").scheduling.throttle_keys,
+            (std::vector<std::string>{"b", "a", "c"}));
+}
+
+// `count` keys that differ.
+std::string throttle_keys(std::size_t count) {
+  std::string list;
+  for (std::size_t i = 0; i < count; ++i) {
+    list += (i == 0 ? "\"k" : ",\"k") + std::to_string(i) + "\"";
+  }
+  return "\"throttle_keys\":[" + list + "]";
+}
+
+TEST(PushBody, RefusesOneJobForItsFairnessKeyWeightOrThrottles) {
+  EXPECT_EQ(job_of(throttle_keys(16)).scheduling.throttle_keys.size(), 16U);
+  const std::string long_key = "\"" + std::string(201, 'k') + "\"";
+  struct Case {
+    std::string fields;
+    std::string_view message;
+  };
+  for (const Case& bad : {
+           Case{R"("fairness_key":"")", "jobs[0].fairness_key must not be empty"},
+           Case{"\"fairness_key\":" + long_key,
+                "jobs[0].fairness_key has 201 bytes, at most 200 are allowed"},
+           Case{R"("weight":0)", "jobs[0].weight must be between 1 and 1000"},
+           Case{R"("weight":1001)", "jobs[0].weight must be between 1 and 1000"},
+           Case{R"("weight":-1)", "jobs[0].weight: must not be negative, got -1"},
+           Case{R"("weight":1.5)", "jobs[0].weight: must be a whole number, got 1.5"},
+           Case{throttle_keys(17), "jobs[0].throttle_keys are more than 16"},
+           Case{throttle_keys(1000), "jobs[0].throttle_keys are more than 16"},
+           Case{R"("throttle_keys":["a",""])", "jobs[0].throttle_keys[1] must not be empty"},
+           Case{"\"throttle_keys\":[" + long_key + "]",
+                "jobs[0].throttle_keys[0] has 201 bytes, at most 200 are allowed"},
+       }) {
+    EXPECT_EQ(item_refusal_of(bad.fields), Errc::invalid_field) << bad.fields;
+    EXPECT_EQ(parse(one_job(bad.fields))->jobs.front().error().detail, bad.message);
+    // The others go on.
+    const auto body = parse("{\"jobs\":[{" + bad.fields + "},{\"payload\":2}]}");
+    ASSERT_TRUE(body) << bad.fields;
+    EXPECT_EQ(body->jobs.at(1)->payload, "2");
+    EXPECT_EQ(body->jobs.at(1)->scheduling, Scheduling{});
+  }
+}
+
+TEST(PushBody, RefusesTheRequestForAFairnessKeyWeightOrThrottlesOfAnotherKind) {
+  for (const char* fields :
+       {R"("fairness_key":1)", R"("fairness_key":["a"])", R"("weight":"3")", R"("weight":true)",
+        R"("throttle_keys":"api")", R"("throttle_keys":{"api":1})", R"("throttle_keys":[1])",
+        R"("throttle_keys":["a",null])", R"("throttle_keys":["a",])", R"("throttle_keys":["a")",
+        R"("fairness_key":"\ud800")", R"("weight":1,"weight":2)"}) {
+    EXPECT_EQ(refusal_of(one_job(fields)), Errc::invalid_request) << fields;
+  }
+  EXPECT_EQ(refusal_of(one_job(R"("throttle_key":"a")")), Errc::unknown_field);
+  EXPECT_NE(parse(one_job(R"("throttle_key":"a")")).error().detail.find("'throttle_keys'"),
+            std::string::npos);
+}
+
 TEST(PushBody, ReadsEveryField) {
   const NewJob job =
       job_of(R"("payload":1,"headers":{"tenant":"a","\u00dc":"\u0001\ud83d\ude00"},"delay":"5m",)"

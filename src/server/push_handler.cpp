@@ -10,6 +10,7 @@ Status push_jobs(Api& api, Request& request, const Exchange& exchange) {
   auto name = request.queue_name();
   if (!name) return name.error();
   REPRISE_TRY(request.query.finish());
+  REPRISE_TRY(expect_stored(api, *name));
   auto body = parse_push_body(request.body, api.broker.limits());
   if (!body) return body.error();
   api.broker.push(

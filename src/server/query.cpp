@@ -77,6 +77,13 @@ std::vector<std::string> Query::take_all(std::string_view name) {
   return values;
 }
 
+std::optional<std::string> Query::peek(std::string_view name) const {
+  for (const Parameter& parameter : parameters_) {
+    if (parameter.name == name) return parameter.value;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> Query::take(std::string_view name) {
   auto values = take_all(name);
   if (values.size() > 1) fail(name, "given more than once", Errc::invalid_request);

@@ -22,6 +22,8 @@ class Query {
   // `text` without '?'. Errc::invalid_request for a bad escape or text that is not UTF-8.
   static Result<Query> parse(std::string_view text);
 
+  // The first value of a parameter, which is still to be taken.
+  std::optional<std::string> peek(std::string_view name) const;
   // The value of a parameter; nullopt when it is absent. Given twice it is an error.
   std::optional<std::string> take(std::string_view name);
   // All values of a parameter that may be repeated.

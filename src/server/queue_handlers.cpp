@@ -1,16 +1,16 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "model/queue_config_json.h"
 #include "server/handlers.h"
 #include "server/job_json.h"
+#include "server/worker_json.h"
 
 namespace reprise::server {
 namespace {
-
-constexpr std::string_view kAllNamespaces = "*";
 
 Response queue_response(const QueueStats& stats) {
   JsonWriter out;
@@ -24,10 +24,17 @@ Response put_response(const PutQueueReply& reply) {
   return response;
 }
 
-Response list_response(const std::vector<QueueStats>& queues) {
+struct AllQueues {
+  std::vector<QueueStats> stored;
+  std::vector<worker::ExternalQueueView> external;
+};
+
+Response list_response(const AllQueues& queues) {
   JsonWriter out;
   out.begin_object().key("queues").begin_array();
-  for (const QueueStats& stats : queues) write_queue(out, stats);
+  for (const QueueStats& stats : queues.stored) write_queue(out, stats);
+  out.end_array().key("external").begin_array();
+  for (const worker::ExternalQueueView& queue : queues.external) write_external_queue(out, queue);
   out.end_array().end_object();
   return json_response(std::move(out));
 }
@@ -43,6 +50,15 @@ Response deleted_response(const QueueStats& last) {
   return json_response(std::move(out));
 }
 
+void show_external_queue(Api& api, const QueueName& name, const Exchange& exchange) {
+  using Views = std::vector<worker::ExternalQueueView>;
+  api.workers->list_external(name.ns, exchange.then<Views>([name](const Views& queues) {
+    const auto found = std::ranges::find(queues, name, &worker::ExternalQueueView::queue);
+    if (found != queues.end()) return external_queue_response(*found);
+    return error_response({Errc::queue_not_found, fmt::format("no queue '{}'", name.name)});
+  }));
+}
+
 // The queue a request names, for a route that takes nothing else.
 Result<QueueName> only_queue_name(Request& request) {
   auto name = request.queue_name();
@@ -55,6 +71,7 @@ Result<QueueName> only_queue_name(Request& request) {
 Status set_paused(Api& api, Request& request, const Exchange& exchange, bool paused) {
   auto name = only_queue_name(request);
   if (!name) return name.error();
+  REPRISE_TRY(expect_stored(api, *name));
   api.broker.pause_queue(std::move(*name), paused, exchange.then<QueueStats>(queue_response));
   return ok();
 }
@@ -62,15 +79,24 @@ Status set_paused(Api& api, Request& request, const Exchange& exchange, bool pau
 }  // namespace
 
 Status list_queues(Api& api, Request& request, const Exchange& exchange) {
-  std::string ns = request.query.take("namespace").value_or(std::string(kDefaultNamespace));
+  auto ns = request.namespace_or_all();
+  if (!ns) return ns.error();
   REPRISE_TRY(request.query.finish());
   REPRISE_TRY(request.expect_no_fields());
-  if (ns == kAllNamespaces) {
-    ns.clear();
-  } else {
-    REPRISE_TRY(check_name("namespace", ns));
-  }
-  api.broker.list_queues(std::move(ns), exchange.then<std::vector<QueueStats>>(list_response));
+  api.broker.list_queues(
+      *ns, [workers = api.workers, ns = *ns, done = exchange.then<AllQueues>(list_response)](
+               Result<std::vector<QueueStats>> stored) mutable {
+        if (!stored) return done(stored.error());
+        AllQueues queues{.stored = std::move(*stored)};
+        if (workers == nullptr) return done(std::move(queues));
+        workers->list_external(
+            ns, [queues = std::move(queues), done = std::move(done)](
+                    Result<std::vector<worker::ExternalQueueView>> external) mutable {
+              if (!external) return done(external.error());
+              queues.external = std::move(*external);
+              done(std::move(queues));
+            });
+      });
   return ok();
 }
 
@@ -78,6 +104,7 @@ Status put_queue(Api& api, Request& request, const Exchange& exchange) {
   auto name = request.queue_name();
   if (!name) return name.error();
   REPRISE_TRY(request.query.finish());
+  REPRISE_TRY(expect_stored(api, *name));
   PutQueueCommand command{.queue = std::move(*name)};
   if (const auto condition = request.head.if_none_match) {
     if (*condition != "*") {
@@ -87,7 +114,7 @@ Status put_queue(Api& api, Request& request, const Exchange& exchange) {
   }
   const auto json = request.json_body();
   if (!json) return json.error();
-  REPRISE_TRY(apply_config_json(command.config, *json));
+  REPRISE_TRY(apply_config_json(command.config, *json, request.body));
   api.broker.put_queue(std::move(command), exchange.then<PutQueueReply>(put_response));
   return ok();
 }
@@ -95,6 +122,10 @@ Status put_queue(Api& api, Request& request, const Exchange& exchange) {
 Status get_queue(Api& api, Request& request, const Exchange& exchange) {
   auto name = only_queue_name(request);
   if (!name) return name.error();
+  if (api.workers != nullptr && api.workers->is_external(*name)) {
+    show_external_queue(api, *name, exchange);
+    return ok();
+  }
   api.broker.queue_stats(std::move(*name), exchange.then<QueueStats>(queue_response));
   return ok();
 }
@@ -103,12 +134,13 @@ Status patch_queue(Api& api, Request& request, const Exchange& exchange) {
   auto name = request.queue_name();
   if (!name) return name.error();
   REPRISE_TRY(request.query.finish());
+  REPRISE_TRY(expect_stored(api, *name));
   auto json = request.json_body();
   if (!json) return json.error();
   api.broker.edit_queue(
       std::move(*name),
-      [changes = std::move(*json)](QueueConfig& config) {
-        return apply_config_json(config, changes);
+      [changes = std::move(*json), text = std::string(request.body)](QueueConfig& config) {
+        return apply_config_json(config, changes, text);
       },
       exchange.then<QueueStats>(queue_response));
   return ok();
@@ -117,6 +149,7 @@ Status patch_queue(Api& api, Request& request, const Exchange& exchange) {
 Status delete_queue(Api& api, Request& request, const Exchange& exchange) {
   auto name = only_queue_name(request);
   if (!name) return name.error();
+  REPRISE_TRY(expect_stored(api, *name));
   api.broker.delete_queue(std::move(*name), request.caller,
                           exchange.then<QueueStats>(deleted_response));
   return ok();

@@ -184,9 +184,10 @@ class HeadReader {
     if (equal_ignoring_case(name, "transfer-encoding")) return read_transfer_encoding(value);
     if (equal_ignoring_case(name, "expect")) return read_expect(value);
     using Slot = std::optional<std::string_view> RequestHead::*;
-    static constexpr std::array<std::pair<std::string_view, Slot>, 6> kKept = {{
+    static constexpr std::array<std::pair<std::string_view, Slot>, 7> kKept = {{
         {"host", &RequestHead::host},
         {"authorization", &RequestHead::authorization},
+        {"reprise-project-root", &RequestHead::project_root},
         {"origin", &RequestHead::origin},
         {"if-none-match", &RequestHead::if_none_match},
         {"last-event-id", &RequestHead::last_event_id},

@@ -41,6 +41,7 @@ struct RequestHead {
   std::optional<std::string_view> if_none_match;
   std::optional<std::string_view> last_event_id;
   std::optional<std::string_view> content_encoding;
+  std::optional<std::string_view> project_root;  // Reprise-Project-Root, percent-encoded
 
   bool has_body() const { return chunked || content_length.value_or(0) > 0; }
 };

@@ -39,6 +39,8 @@ std::string_view status_line(int http_status) {
       return "HTTP/1.1 413 Content Too Large\r\n";
     case 417:
       return "HTTP/1.1 417 Expectation Failed\r\n";
+    case 422:
+      return "HTTP/1.1 422 Unprocessable Content\r\n";
     case 429:
       return "HTTP/1.1 429 Too Many Requests\r\n";
     case 431:
@@ -68,11 +70,16 @@ void append_header(std::string& out, std::string_view name, std::string_view val
   out.append(name).append(": ").append(value).append("\r\n");
 }
 
-// Messages repeat parts of the request; a request of megabytes must not come back.
-std::string_view shortened(std::string_view message) {
-  constexpr std::size_t kMaxMessageBytes = 500;
-  if (message.size() <= kMaxMessageBytes) return message;
-  std::size_t end = kMaxMessageBytes;
+}  // namespace
+
+// Messages repeat parts of the request; a request of megabytes must not come back. What a script
+// may say of a job that it refuses fits whole.
+std::string_view shown_message(const Error& error) {
+  const std::string_view message = error.detail;
+  // Findings repeat nothing of the request, and all of them are promised.
+  const std::size_t most = error.code == Errc::invalid_runbook ? 256 * 1024 : 1000;
+  if (message.size() <= most) return message;
+  std::size_t end = most;
   const auto is_continuation = [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
   };
@@ -80,13 +87,13 @@ std::string_view shortened(std::string_view message) {
   return message.substr(0, end);
 }
 
-}  // namespace
-
 Response json_response(JsonWriter&& json, int http_status) {
   Response response;
   response.http_status = http_status;
   response.body = json.take();
-  if (http_status == 503 || http_status == 429) response.extra_headers = kRetryAfter;
+  if (http_status == 429 || http_status == 503 || http_status == 507) {
+    response.extra_headers = kRetryAfter;
+  }
   if (http_status == 401) response.extra_headers = kChallenge;
   return response;
 }
@@ -94,7 +101,7 @@ Response json_response(JsonWriter&& json, int http_status) {
 void write_error(JsonWriter& out, const Error& error) {
   out.begin_object();
   out.key("code").value(errc_info(error.code).wire_name);
-  out.key("message").value(shortened(error.detail));
+  out.key("message").value(shown_message(error));
   out.end_object();
 }
 

@@ -29,12 +29,14 @@ Response json_response(JsonWriter&& json, int http_status = 200);
 
 // {"error": {"code": …, "message": …}} with the status of the code.
 Response error_response(const Error& error);
+// A message repeats parts of the request, so it is cut where it gets long.
+std::string_view shown_message(const Error& error);
 // {"code": …, "message": …}
 void write_error(JsonWriter& out, const Error& error);
 
 // The statuses this server sends. The metrics have a counter for each.
 inline constexpr int kHttpStatuses[] = {200, 201, 202, 400, 401, 403, 404, 405, 408, 409,
-                                        413, 417, 429, 431, 500, 501, 503, 505, 507};
+                                        413, 417, 422, 429, 431, 500, 501, 503, 505, 507};
 
 // Everything before the body, appended to `out`. `date` is the value of the Date header.
 struct ResponseHeadOptions {

@@ -23,7 +23,8 @@ TEST(ErrorResponse, AnAmbiguousPrefixListsItsMatches) {
 }
 
 TEST(ErrorResponse, SaysWhenToTryAgainAndHowToGetIn) {
-  for (const Errc code : {Errc::overloaded, Errc::queue_full, Errc::shutting_down}) {
+  for (const Errc code : {Errc::overloaded, Errc::queue_full, Errc::shutting_down,
+                          Errc::hooks_unavailable, Errc::too_many_keys, Errc::disk_full}) {
     EXPECT_EQ(error_response({code, ""}).extra_headers, "Retry-After: 1\r\n");
   }
   EXPECT_EQ(error_response({Errc::unauthorized, ""}).extra_headers, "WWW-Authenticate: Bearer\r\n");
@@ -33,8 +34,20 @@ TEST(ErrorResponse, DoesNotRepeatALargeRequest) {
   std::string text;
   for (int i = 0; i < 10000; ++i) text += "\xE2\x82\xAC";
   const Response response = error_response({Errc::unknown_field, text});
-  EXPECT_LT(response.body.size(), 1000U);
+  EXPECT_LT(response.body.size(), 1100U);
   EXPECT_EQ(response.body.find("\xEF\xBF\xBD"), std::string::npos);  // no character cut in two
+}
+
+TEST(ErrorResponse, AJobThatAHookRefusesIsUnprocessableContent) {
+  const std::string all_it_may_say(1000, 'x');
+  const Response response = error_response({Errc::hook_rejected, all_it_may_say});
+  EXPECT_EQ(response.http_status, 422);
+  EXPECT_EQ(response.extra_headers, "");
+  EXPECT_EQ(response.body,
+            R"({"error":{"code":"hook_rejected","message":")" + all_it_may_say + R"("}})");
+  std::string head;
+  append_response_head(head, response, {.date = "NOW"});
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 422 Unprocessable Content\r\n")) << head;
 }
 
 TEST(ErrorResponse, EveryCodeHasAStatusThatIsCounted) {

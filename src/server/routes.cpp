@@ -27,6 +27,32 @@ constexpr std::array kRoutes = {
     RouteInfo{"POST", "/v1/queues/{queue}/retry", retry_jobs},
     RouteInfo{"POST", "/v1/queues/{queue}/purge", purge_jobs},
     RouteInfo{"GET", "/v1/queues/{queue}/errors", group_errors},
+    RouteInfo{"POST", "/v1/queues/{queue}/hooks/test", test_hook},
+    RouteInfo{"POST", "/v1/queues/{queue}/hooks/replay", replay_hook},
+    RouteInfo{"GET", "/v1/config", list_config},
+    RouteInfo{"GET", "/v1/config/{key}", show_config},
+    RouteInfo{"PUT", "/v1/config/{key}", set_config},
+    RouteInfo{"DELETE", "/v1/config/{key}", unset_config},
+    RouteInfo{"GET", "/v1/throttles", list_throttles},
+    RouteInfo{"GET", "/v1/throttles/{key}", show_throttle},
+    RouteInfo{"PUT", "/v1/throttles/{key}", set_throttle},
+    RouteInfo{"DELETE", "/v1/throttles/{key}", unset_throttle},
+    RouteInfo{"GET", "/v1/projects", list_projects},
+    RouteInfo{"PUT", "/v1/projects/{name}", put_project},
+    RouteInfo{"DELETE", "/v1/projects/{name}", delete_project},
+    RouteInfo{"GET", "/v1/workers", list_workers},
+    RouteInfo{"POST", "/v1/workers/start", start_workers},
+    RouteInfo{"POST", "/v1/workers/stop", stop_workers},
+    RouteInfo{"POST", "/v1/workers/restart", restart_workers},
+    RouteInfo{"POST", "/v1/workers/resize", resize_worker},
+    RouteInfo{"GET", "/v1/workers/{name}/log", show_worker_log},
+    RouteInfo{"POST", "/v1/queues/{queue}/refresh", refresh_queue},
+    RouteInfo{"POST", "/v1/runs", start_run},
+    RouteInfo{"GET", "/v1/runs", list_runs},
+    RouteInfo{"GET", "/v1/runs/{id}", show_run},
+    RouteInfo{"POST", "/v1/runs/{id}/cancel", cancel_run},
+    RouteInfo{"GET", "/v1/runs/{id}/log", show_run_log},
+    RouteInfo{"GET", "/v1/timers", list_timers},
     RouteInfo{"GET", "/v1/operations", list_operations},
     RouteInfo{"GET", "/v1/operations/{id}", show_operation},
     RouteInfo{"DELETE", "/v1/operations/{id}", cancel_operation},
@@ -35,6 +61,7 @@ constexpr std::array kRoutes = {
     RouteInfo{"POST", "/v1/fail", fail_leases},
     RouteInfo{"POST", "/v1/release", release_leases},
     RouteInfo{"POST", "/v1/extend", extend_leases},
+    RouteInfo{"POST", "/api/events/ingest", ingest_events},
     RouteInfo{"GET", "/v1/events", stream_events},
     RouteInfo{"GET", "/v1/status", show_status},
     RouteInfo{"POST", "/v1/backup", make_backup},
@@ -68,7 +95,7 @@ std::optional<Captures> match_pattern(std::string_view pattern, std::string_view
     const std::string_view found = take_segment(path);
     if (wanted == "{queue}" && !found.empty()) {
       captures.queue = found;
-    } else if (wanted == "{id}" && !found.empty()) {
+    } else if ((wanted == "{id}" || wanted == "{key}" || wanted == "{name}") && !found.empty()) {
       captures.id = found;
     } else if (wanted != found) {
       return std::nullopt;

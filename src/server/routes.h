@@ -26,7 +26,7 @@ std::span<const RouteInfo> routes();
 struct RouteMatch {
   const RouteInfo* route = nullptr;  // null: the path is known, the method is not one of its own
   std::string allow;                 // "GET, HEAD, PUT", when route is null
-  std::string queue;                 // {queue} and {id}, decoded
+  std::string queue;                 // {queue} and {id}, {key} or {name}, decoded
   std::string id;
   std::string caller;  // the name of the token it came with; empty: none was needed
 };

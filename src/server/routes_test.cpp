@@ -104,6 +104,45 @@ TEST(MatchRoute, TakesParametersOutOfThePath) {
   EXPECT_EQ(match->id, "7ZK3/");
 }
 
+TEST(MatchRoute, TakesARuntimeKeyOutOfThePath) {
+  for (const char* method : {"GET", "PUT", "DELETE"}) {
+    const auto match = match_route(method, "/v1/config/card.retry%5Fms");
+    ASSERT_TRUE(match) << method;
+    ASSERT_NE(match->route, nullptr) << method;
+    EXPECT_EQ(match->route->pattern, "/v1/config/{key}");
+    EXPECT_EQ(match->route->method, method);
+    EXPECT_EQ(match->id, "card.retry_ms");
+    EXPECT_EQ(match->queue, "");
+  }
+  EXPECT_EQ(match_route("GET", "/v1/config")->route->pattern, "/v1/config");
+  EXPECT_EQ(match_route("POST", "/v1/config/a")->allow, "GET, HEAD, PUT, DELETE");
+  EXPECT_EQ(match_route("PUT", "/v1/config")->allow, "GET, HEAD");
+}
+
+TEST(MatchRoute, TakesANameOutOfThePath) {
+  const auto project = match_route("PUT", "/v1/projects/%73hop");
+  ASSERT_TRUE(project);
+  EXPECT_EQ(project->route->pattern, "/v1/projects/{name}");
+  EXPECT_EQ(project->id, "shop");
+  EXPECT_EQ(match_route("GET", "/v1/projects/shop")->allow, "PUT, DELETE");
+  const auto log = match_route("GET", "/v1/workers/start/log");
+  ASSERT_TRUE(log);
+  EXPECT_EQ(log->route->pattern, "/v1/workers/{name}/log");
+  EXPECT_EQ(log->id, "start");
+}
+
+TEST(MatchRoute, TheHooksOfAQueueAreOnlyTried) {
+  for (const char* pattern : {"/v1/queues/{queue}/hooks/test", "/v1/queues/{queue}/hooks/replay"}) {
+    std::string path(pattern);
+    path.replace(path.find("{queue}"), 7, "orders");
+    const auto match = match_route("POST", path);
+    ASSERT_TRUE(match) << path;
+    EXPECT_EQ(match->route->pattern, pattern);
+    EXPECT_EQ(match->queue, "orders");
+    EXPECT_EQ(match_route("GET", path)->allow, "POST") << path;
+  }
+}
+
 TEST(MatchRoute, HeadFindsTheRouteOfGet) {
   const auto match = match_route("HEAD", "/healthz");
   ASSERT_TRUE(match);
@@ -121,9 +160,29 @@ TEST(MatchRoute, TellsWhichMethodsAPathHas) {
 }
 
 TEST(MatchRoute, KnowsNoOtherPaths) {
-  for (const char* path : {"/v1", "/v1/", "/v2/queues", "/V1/queues", "/v1/queues/",
-                           "/v1/queues/x/", "/v1/queues/x/y", "/v1/queues//jobs", "//v1/queues",
-                           "/../v1/queues", "/v1/queues/x/jobs/y/z", "/healthz/", "/v1%2Fqueues"}) {
+  for (const char* path : {"/v1",
+                           "/v1/",
+                           "/v2/queues",
+                           "/V1/queues",
+                           "/v1/queues/",
+                           "/v1/queues/x/",
+                           "/v1/queues/x/y",
+                           "/v1/queues//jobs",
+                           "//v1/queues",
+                           "/../v1/queues",
+                           "/v1/queues/x/jobs/y/z",
+                           "/healthz/",
+                           "/v1%2Fqueues",
+                           "/v1/config/",
+                           "/v1/config/a/b",
+                           "/v1/queues/x/hooks",
+                           "/v1/queues/x/hooks/other",
+                           "/v1/projects/",
+                           "/v1/projects/a/b",
+                           "/v1/workers/a",
+                           "/v1/workers//log",
+                           "/v1/runs/",
+                           "/v1/runs/a/steps"}) {
     const auto match = match_route("GET", path);
     ASSERT_FALSE(match) << path;
     EXPECT_EQ(match.error().code, Errc::not_found) << path;

@@ -48,7 +48,9 @@ struct ServerCore {
         options(std::move(an_options)),
         tokens(options.tokens),
         host_policy(std::move(a_host_policy)),
-        api{broker, stats, broker.now(), options.webhook_stats} {}
+        api{broker,          stats,
+            broker.now(),    options.webhook_stats,
+            options.workers, options.ingest_routes} {}
 
   Broker& broker;
   const HttpServerOptions options;

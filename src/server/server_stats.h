@@ -14,9 +14,18 @@
 
 namespace reprise::server {
 
-inline constexpr std::size_t kMaxRoutes = 32;
+inline constexpr std::size_t kMaxRoutes = 64;
 // The counter of requests that fit no route, or never got so far.
 inline constexpr std::size_t kNoRoute = kMaxRoutes;
+
+// What became of events that came to be ingested.
+struct IngestCounts {
+  std::uint64_t accepted = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t rejected = 0;
+  std::uint64_t deferred = 0;
+  friend bool operator==(const IngestCounts&, const IngestCounts&) = default;
+};
 
 class ServerStats {
  public:
@@ -33,6 +42,19 @@ class ServerStats {
     return counters_[route][status_index(http_status)].load(std::memory_order_relaxed);
   }
 
+  void count_ingested(const IngestCounts& counts) {
+    accepted_.fetch_add(counts.accepted, std::memory_order_relaxed);
+    duplicates_.fetch_add(counts.duplicates, std::memory_order_relaxed);
+    rejected_.fetch_add(counts.rejected, std::memory_order_relaxed);
+    deferred_.fetch_add(counts.deferred, std::memory_order_relaxed);
+  }
+  IngestCounts ingested() const {
+    return {.accepted = accepted_.load(std::memory_order_relaxed),
+            .duplicates = duplicates_.load(std::memory_order_relaxed),
+            .rejected = rejected_.load(std::memory_order_relaxed),
+            .deferred = deferred_.load(std::memory_order_relaxed)};
+  }
+
  private:
   static constexpr std::size_t kStatusCount = std::size(kHttpStatuses);
 
@@ -44,6 +66,11 @@ class ServerStats {
   }
 
   std::array<std::array<std::atomic<std::uint64_t>, kStatusCount>, kMaxRoutes + 1> counters_{};
+  // Of events that came to be ingested.
+  std::atomic<std::uint64_t> accepted_{0};
+  std::atomic<std::uint64_t> duplicates_{0};
+  std::atomic<std::uint64_t> rejected_{0};
+  std::atomic<std::uint64_t> deferred_{0};
 };
 
 }  // namespace reprise::server

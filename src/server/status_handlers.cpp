@@ -61,6 +61,40 @@ WebhookStats webhook_stats(const Api& api) {
   return api.webhook_stats ? api.webhook_stats() : WebhookStats{};
 }
 
+worker::WorkerMetrics worker_metrics(const Api& api) {
+  return api.workers != nullptr ? api.workers->metrics() : worker::WorkerMetrics{};
+}
+
+// Null where none are run.
+void write_workers(JsonWriter& out, const Api& api) {
+  out.key("workers");
+  if (api.workers == nullptr) {
+    out.null();
+    return;
+  }
+  const worker::WorkerMetrics metrics = api.workers->metrics();
+  out.begin_object().key("projects").value(metrics.projects);
+  out.key("running").value(metrics.workers_running);
+  out.key("active").value(metrics.active).end_object();
+}
+
+struct QueueNumbers {
+  std::vector<QueueStats> queues;
+  std::vector<ThrottleStats> throttles;
+};
+
+Response metrics_response(const Api& api, const QueueNumbers& numbers) {
+  return text_response("text/plain; version=0.0.4",
+                       metrics_text({.queues = numbers.queues,
+                                     .throttles = numbers.throttles,
+                                     .broker = api.broker.metrics(),
+                                     .event_subscribers = api.broker.events().subscribers(),
+                                     .server = api.stats,
+                                     .process = read_process_numbers(),
+                                     .webhooks = webhook_stats(api),
+                                     .workers = worker_metrics(api)}));
+}
+
 Response status_response(const Api& api, const StatusInput& input) {
   const std::vector<QueueStats>& queues = input.queues;
   const BrokerMetrics metrics = api.broker.metrics();
@@ -88,6 +122,7 @@ Response status_response(const Api& api, const StatusInput& input) {
   out.end_array();
   out.key("webhooks").begin_object();
   out.key("pending").value(webhook_stats(api).pending).end_object();
+  write_workers(out, api);
   out.end_object();
   return json_response(std::move(out));
 }
@@ -128,16 +163,17 @@ Status show_readiness(Api& api, Request& request, const Exchange& exchange) {
 
 Status show_metrics(Api& api, Request& request, const Exchange& exchange) {
   REPRISE_TRY(expect_nothing(request));
-  api.broker.list_queues(
-      "", exchange.then<std::vector<QueueStats>>([&api](const std::vector<QueueStats>& queues) {
-        return text_response("text/plain; version=0.0.4",
-                             metrics_text({.queues = queues,
-                                           .broker = api.broker.metrics(),
-                                           .event_subscribers = api.broker.events().subscribers(),
-                                           .server = api.stats,
-                                           .process = read_process_numbers(),
-                                           .webhooks = webhook_stats(api)}));
-      }));
+  auto done = exchange.then<QueueNumbers>(
+      [&api](const QueueNumbers& numbers) { return metrics_response(api, numbers); });
+  api.broker.list_throttles(
+      "", [&api, done = std::move(done)](Result<std::vector<ThrottleStats>> throttles) mutable {
+        if (!throttles) return done(throttles.error());
+        api.broker.list_queues("", [done = std::move(done), throttles = *std::move(throttles)](
+                                       Result<std::vector<QueueStats>> queues) mutable {
+          if (!queues) return done(queues.error());
+          done(QueueNumbers{*std::move(queues), std::move(throttles)});
+        });
+      });
   return ok();
 }
 

@@ -7,7 +7,10 @@
 #include <thread>
 
 #include "base/random.h"
+#include "storage/keys.h"
+#include "storage/records.h"
 #include "storage/storage.h"
+#include "support/live_attributes.h"
 #include "support/storage_backend.h"
 
 namespace reprise::storage {
@@ -409,6 +412,56 @@ TEST_P(StorageConformance, BehavesLikeAMapUnderRandomOperations) {
       ASSERT_EQ(scan(keyspace, begin, end), operations.expected(keyspace, begin, end)) << step;
     }
   }
+}
+
+// By whatever way a job comes to be known.
+TEST_P(StorageConformance, LiveJobsHaveTheAttributesOfTheirRecords) {
+  const std::vector<Scheduling> kinds = {{},
+                                         {.fairness_key = "acme"},
+                                         {.fairness_key = "acme", .weight = 3},
+                                         {.weight = 3},
+                                         {.throttle_keys = {"api"}},
+                                         {.fairness_key = "zeta", .throttle_keys = {"api", "mail"}},
+                                         test::heaviest_attributes()};
+  std::map<JobKey, Scheduling> expected;
+  const auto push = [&](Seq from, Seq count) {
+    Batch batch;
+    for (Seq seq = from; seq < from + count; ++seq) {
+      const JobKey job{.queue = 1, .seq = seq};
+      JobRecord record{.headers = {{"name", std::string(100, 'h')}},
+                       .scheduling = kinds[seq % kinds.size()],
+                       .payload = std::string(100, 'p')};
+      if (seq % 3 == 0) record.expires_at = Timestamp(Duration(seq));
+      batch.put(Keyspace::jobs, job_key(job), encode_job(record));
+      if (seq % 4 == 0) batch.put(Keyspace::states, job_key(job), encode_state({}));
+      expected.emplace(job, record.scheduling);
+    }
+    commit(batch);
+  };
+  const auto check = [&] {
+    EXPECT_EQ(test::live_attributes(storage()), expected);
+    reopen();
+    EXPECT_EQ(test::live_attributes(storage()), expected);
+  };
+  push(1, 100);
+  check();
+  reclaim(Keyspace::dead, "a", "b");
+  check();
+  push(101, 100);
+  Batch batch;
+  for (Seq seq = 1; seq <= 200; ++seq) {
+    const std::string key = job_key({.queue = 1, .seq = seq});
+    if (seq % 7 == 0) batch.put(Keyspace::states, key, encode_state({}));
+    if (seq % 8 == 0) batch.erase(Keyspace::states, key);
+    if (seq % 9 != 0) continue;
+    batch.erase(Keyspace::jobs, key);
+    batch.erase(Keyspace::states, key);
+    expected.erase({.queue = 1, .seq = seq});
+  }
+  commit(batch);
+  check();
+  reclaim(Keyspace::dead, "a", "b");
+  check();
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, StorageConformance, testing::ValuesIn(test::all_storage_backends()),

@@ -94,6 +94,22 @@ std::string endings_end(QueueNumber queue, EndKind kind) {
   return prefix_end(endings_begin(queue, kind));
 }
 
+std::string config_key(std::string_view ns, std::string_view key) {
+  std::string result(kConfigPrefix);
+  result.append(ns).push_back('\0');
+  result.append(key);
+  return result;
+}
+
+std::string note_key(std::string_view key) { return std::string(kNotePrefix).append(key); }
+
+std::string throttle_key(std::string_view ns, std::string_view key) {
+  std::string result(kThrottlePrefix);
+  result.append(ns).push_back('\0');
+  result.append(key);
+  return result;
+}
+
 std::string operation_key(OperationId id) { return numbered_key(kOperationPrefix, id); }
 
 std::string audit_key(std::uint64_t number) { return numbered_key(kAuditPrefix, number); }

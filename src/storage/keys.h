@@ -52,6 +52,16 @@ inline constexpr std::string_view kServerKey = "server";
 std::string totals_key(QueueNumber queue);  // "totals/" queue u32
 std::optional<QueueNumber> parse_totals_key(std::string_view key);
 
+// "config/" namespace, 0x00, key.
+inline constexpr std::string_view kConfigPrefix = "config/";
+std::string config_key(std::string_view ns, std::string_view key);
+// "note/" key.
+inline constexpr std::string_view kNotePrefix = "note/";
+std::string note_key(std::string_view key);
+// "throttle/" namespace, 0x00, key.
+inline constexpr std::string_view kThrottlePrefix = "throttle/";
+std::string throttle_key(std::string_view ns, std::string_view key);
+
 // "operation/" id u64, "audit/" number u64, "webhook/" died_at i64, queue u32, seq u64.
 inline constexpr std::string_view kOperationPrefix = "operation/";
 inline constexpr std::string_view kAuditPrefix = "audit/";

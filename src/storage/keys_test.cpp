@@ -132,6 +132,33 @@ TEST(QueueKey, SortsByNamespaceThenName) {
   EXPECT_EQ(keys.front(), std::string("a\0z", 3));
 }
 
+TEST(ConfigKey, SortsByNamespaceThenKey) {
+  const std::vector<std::pair<std::string, std::string>> sorted = {
+      {"a", "z"}, {"a-b", "a"}, {"ab", "a"}, {"ab", "a.b"}, {"ab", "b"}};
+  std::vector<std::string> keys;
+  for (const auto& [ns, key] : sorted) keys.push_back(config_key(ns, key));
+  EXPECT_TRUE(std::ranges::is_sorted(keys));
+  EXPECT_EQ(keys.front(), std::string("config/a\0z", 10));
+  EXPECT_TRUE(keys.front().starts_with(kConfigPrefix));
+  EXPECT_LT(keys.back(), prefix_end(kConfigPrefix));
+}
+
+TEST(ThrottleKey, SortsByNamespaceThenKey) {
+  EXPECT_EQ(throttle_key("a", "z"), std::string("throttle/a\0z", 12));
+  EXPECT_LT(throttle_key("a", "z"), throttle_key("a-b", "a"));
+  EXPECT_LT(throttle_key("ab", "b"), prefix_end(kThrottlePrefix));
+}
+
+TEST(NoteKey, SortsByItsKeyAndSharesItsPrefixes) {
+  EXPECT_EQ(note_key("worker/shop"), "note/worker/shop");
+  EXPECT_EQ(note_key(""), kNotePrefix);
+  EXPECT_LT(note_key("a"), note_key("a/b"));
+  EXPECT_LT(note_key("a/b"), note_key("b"));
+  EXPECT_LT(note_key("worker/shop/z"), prefix_end(note_key("worker/shop/")));
+  EXPECT_GT(note_key("worker/shop2"), prefix_end(note_key("worker/shop/")));
+  EXPECT_LT(note_key("\xFF\xFF"), prefix_end(kNotePrefix));
+}
+
 TEST(MetaKeys, AreDistinct) {
   EXPECT_EQ(totals_key(0x01020304), "totals/\x01\x02\x03\x04");
   EXPECT_NE(totals_key(1), totals_key(2));

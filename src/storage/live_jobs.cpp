@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "storage/keys.h"
 #include "storage/records.h"
@@ -22,12 +23,15 @@ Status visit_job(std::string_view key, std::string_view record,
                  std::optional<std::string_view> state, LiveJobVisitor& visitor) {
   const auto job = parse_job_key(key);
   if (!job) return Error{Errc::corrupt, "a job's record stands under a key that is no job's"};
-  const auto outline = decode_job_outline(record);
+  auto outline = decode_job_outline(record);
   if (!outline) return located(outline.error(), key);
   if (!state && outline->expires_at == kNever) {
-    return visitor.fresh(job->queue, outline->priority, std::array{job->seq});
+    return visitor.fresh(job->queue, outline->priority, outline->scheduling, std::array{job->seq});
   }
-  LiveJob live{.key = *job, .priority = outline->priority, .expires_at = outline->expires_at};
+  LiveJob live{.key = *job,
+               .priority = outline->priority,
+               .expires_at = outline->expires_at,
+               .scheduling = std::move(outline->scheduling)};
   if (state) {
     const auto decoded = decode_state(*state);
     if (!decoded) return located(decoded.error(), key);

@@ -19,6 +19,7 @@ struct LiveJob {
   JobKey key;
   Priority priority{};
   Timestamp expires_at = kNever;
+  Scheduling scheduling;
   // Of a job that is not fresh and pending: status, failures (up to kFailuresKnown), due, and of an
   // active one its lease's nonce and deadline. Nothing else of it is set.
   std::optional<JobState> state;
@@ -27,8 +28,10 @@ struct LiveJob {
 class LiveJobVisitor {
  public:
   virtual ~LiveJobVisitor() = default;
-  // Fresh pending jobs without a ttl: most jobs, many at a time. Ascending.
-  virtual Status fresh(QueueNumber queue, Priority priority, std::span<const Seq> seqs) = 0;
+  // Fresh pending jobs without a ttl and with the same attributes: most jobs, many at a time.
+  // Ascending.
+  virtual Status fresh(QueueNumber queue, Priority priority, const Scheduling& scheduling,
+                       std::span<const Seq> seqs) = 0;
   virtual Status other(const LiveJob& job) = 0;
 };
 

@@ -34,6 +34,8 @@ inline Error unknown_version(std::string_view kind, unsigned version, RecordVers
 
 // Sizes, so that a record is allocated once.
 
+inline constexpr std::size_t kVarintBytesMax = 10;
+
 inline std::size_t varint_size(std::uint64_t value) {
   return (static_cast<std::size_t>(std::bit_width(value | 1)) + 6) / 7;
 }
@@ -70,8 +72,9 @@ class RecordWriter {
 // Reads one record's body. Like ByteReader it may be read to the end and asked once, in finish().
 class RecordReader : public ByteReader {
  public:
+  // `oldest`: the first version that is still read.
   static Result<RecordReader> open(std::string_view kind, std::string_view record,
-                                   RecordVersion known = kFirstVersion) {
+                                   RecordVersion known = kFirstVersion, RecordVersion oldest = 0) {
     if (record.size() < kFrameBytes) return corrupt_record(kind, "it is too short");
     const std::string_view covered = record.substr(0, record.size() - kChecksumBytes);
     ByteReader checksum(record.substr(covered.size()));
@@ -79,9 +82,12 @@ class RecordReader : public ByteReader {
       return corrupt_record(kind, "its checksum does not match");
     }
     const auto version = static_cast<std::uint8_t>(covered.front());
-    if (version != known) return unknown_version(kind, version, known);
-    return RecordReader(kind, covered.substr(1));
+    const bool is_known = version <= known && version >= (oldest == 0 ? known : oldest);
+    if (!is_known) return unknown_version(kind, version, known);
+    return RecordReader(kind, version, covered.substr(1));
   }
+
+  RecordVersion version() const { return version_; }
 
   Timestamp time() { return Timestamp(Duration(fixed<std::int64_t>())); }
   std::uint32_t varint32() {
@@ -110,9 +116,11 @@ class RecordReader : public ByteReader {
   }
 
  private:
-  RecordReader(std::string_view kind, std::string_view body) : ByteReader(body), kind_(kind) {}
+  RecordReader(std::string_view kind, RecordVersion version, std::string_view body)
+      : ByteReader(body), kind_(kind), version_(version) {}
 
   std::string_view kind_;
+  RecordVersion version_;
   bool in_range_ = true;
 };
 

@@ -1,35 +1,87 @@
 #include "storage/records.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/json.h"
 #include "base/json_writer.h"
 #include "model/error_fingerprint.h"
 #include "model/queue_config_json.h"
 #include "storage/record_frame.h"
+#include "storage/scheduling_bytes.h"
 
 namespace reprise::storage {
 namespace {
 
-// Since format 3.
-constexpr RecordVersion kStateVersion = 2;
+// With scheduling attributes behind the headers: 2; without any: 1.
+constexpr RecordVersion kJobVersion = 3;
+// Since format 3. Without the words and the version of a hook: 2.
+constexpr RecordVersion kStateVersion = 3;
+constexpr RecordVersion kOldestState = 2;
 constexpr RecordVersion kTotalsVersion = 2;
 constexpr RecordVersion kServerVersion = 2;
 
 // Of a job record: version, pushed_at, expires_at, priority, byte_size, payload_kind.
 constexpr std::size_t kJobFixedBytes = 1 + 8 + 8 + 4 + 8 + 1;
-static_assert(kJobOutlineBytes == kJobFixedBytes + kChecksumBytes);
+// The length of what follows them must be in the first bytes that are read.
+static_assert(kJobOutlineBytes >= kJobFixedBytes + kVarintBytesMax);
 
 // Job.
 
-std::size_t encoded_size(const JobRecord& record) {
-  std::size_t size = kJobFixedBytes + kChecksumBytes;
+std::size_t encoded_size(const JobRecord& record, std::size_t attribute_bytes) {
+  std::size_t size = kJobFixedBytes + bytes_size(attribute_bytes) + kChecksumBytes;
   size += bytes_size(record.key.size()) + bytes_size(record.payload.size());
   size += varint_size(record.headers.size());
   for (const auto& [name, value] : record.headers) {
     size += bytes_size(name.size()) + bytes_size(value.size());
   }
   return size;
+}
+
+Error damaged_job() { return corrupt_record("job", "its fields do not add up"); }
+
+// The fields at fixed places, which all versions have; to be read on behind them.
+struct JobFront {
+  RecordVersion version{};
+  JobOutline outline;
+  std::uint64_t byte_size{};
+};
+Result<JobFront> read_job_front(ByteReader& in) {
+  if (in.rest().size() < kJobFixedBytes + kChecksumBytes) {
+    return corrupt_record("job", "it is too short");
+  }
+  JobFront front;
+  front.version = in.fixed<RecordVersion>();
+  if (front.version < kFirstVersion || front.version > kJobVersion) {
+    return unknown_version("job", front.version, kJobVersion);
+  }
+  front.outline.pushed_at = Timestamp(Duration(in.fixed<std::int64_t>()));
+  front.outline.expires_at = Timestamp(Duration(in.fixed<std::int64_t>()));
+  front.outline.priority = in.fixed<Priority>();
+  front.byte_size = in.fixed<std::uint64_t>();
+  in.fixed<std::uint8_t>();  // payload_kind
+  return front;
+}
+
+void skip_key_and_headers(ByteReader& in) {
+  in.bytes();
+  for (std::uint64_t left = in.varint(); left > 0 && !in.failed(); --left) {
+    in.bytes();
+    in.bytes();
+  }
+}
+
+// As version 2 has them. nullopt: damaged.
+std::optional<Scheduling> read_scheduling_2(ByteReader& in) {
+  Scheduling scheduling;
+  if (const std::string_view key = in.bytes(); !key.empty()) scheduling.fairness_key = key;
+  const std::uint64_t weight = in.varint();
+  scheduling.weight = static_cast<std::uint32_t>(weight);
+  for (std::uint64_t left = in.varint(); left > 0 && !in.failed(); --left) {
+    scheduling.throttle_keys.emplace_back(in.bytes());
+  }
+  if (in.failed() || weight != scheduling.weight) return std::nullopt;
+  return scheduling;
 }
 
 // State.
@@ -45,6 +97,7 @@ std::size_t encoded_size_max(const JobState& state) {
   std::size_t size = kFrameBytes + 1 + 3 * kVarint32BytesMax + 7 * 8 + 2;
   size += bytes_size(state.worker.size()) + bytes_size(state.last_error.size());
   size += bytes_size(state.last_error_type.size()) + bytes_size(state.origin_queue.size());
+  size += bytes_size(state.death_note.size()) + bytes_size(state.hook_version.size());
   size += varint_size(state.history.size());
   for (const Attempt& attempt : state.history) size += encoded_size_max(attempt);
   return size;
@@ -76,12 +129,14 @@ Attempt read_attempt(RecordReader& in) {
 }  // namespace
 
 std::string encode_job(const JobRecord& record) {
-  RecordWriter out(encoded_size(record));
+  const std::string attributes = encode_scheduling(record.scheduling);
+  RecordWriter out(encoded_size(record, attributes.size()), kJobVersion);
   out.time(record.pushed_at);
   out.time(record.expires_at);
   out.fixed(record.priority);
   out.fixed(record.byte_size());
   out.enumerator(record.payload_kind);
+  out.bytes(attributes);
   out.bytes(record.key);
   out.varint(record.headers.size());
   for (const auto& [name, value] : record.headers) {
@@ -93,7 +148,7 @@ std::string encode_job(const JobRecord& record) {
 }
 
 Result<JobRecord> decode_job(std::string_view bytes) {
-  auto in = RecordReader::open("job", bytes);
+  auto in = RecordReader::open("job", bytes, kJobVersion, kFirstVersion);
   if (!in) return in.error();
   JobRecord record;
   record.pushed_at = in->time();
@@ -101,29 +156,50 @@ Result<JobRecord> decode_job(std::string_view bytes) {
   record.priority = in->fixed<Priority>();
   const auto byte_size = in->fixed<std::uint64_t>();
   record.payload_kind = in->enumerator(PayloadKind::bytes);
+  std::optional<Scheduling> scheduling = Scheduling{};
+  if (in->version() >= 3) scheduling = decode_scheduling(in->bytes());
   record.key = in->text();
   record.headers.resize(in->count());
   for (auto& [name, value] : record.headers) {
     name = in->text();
     value = in->text();
   }
+  if (in->version() == 2) scheduling = read_scheduling_2(*in);
+  if (!scheduling) return damaged_job();
+  record.scheduling = *std::move(scheduling);
   record.payload = in->text();
   REPRISE_TRY(in->finish());
-  if (byte_size != record.byte_size()) return corrupt_record("job", "its fields do not add up");
+  if (byte_size != record.byte_size()) return damaged_job();
   return record;
 }
 
+std::size_t job_outline_bytes(std::string_view front) {
+  ByteReader in(front);
+  const auto fixed = read_job_front(in);
+  if (!fixed || fixed->version == 1) return front.size();
+  if (fixed->version == 2) return kWholeRecord;
+  const std::uint64_t attributes = in.varint();
+  const std::size_t before = front.size() - in.rest().size();
+  return in.failed() || attributes > kWholeRecord - before ? kWholeRecord : before + attributes;
+}
+
 Result<JobOutline> decode_job_outline(std::string_view bytes) {
-  if (bytes.size() < kJobOutlineBytes) return corrupt_record("job", "it is too short");
   ByteReader in(bytes);
-  const auto version = in.fixed<std::uint8_t>();
-  if (version != kFirstVersion) return unknown_version("job", version, kFirstVersion);
-  JobOutline outline;
-  outline.pushed_at = Timestamp(Duration(in.fixed<std::int64_t>()));
-  outline.expires_at = Timestamp(Duration(in.fixed<std::int64_t>()));
-  outline.priority = in.fixed<Priority>();
-  outline.byte_size = in.fixed<std::uint64_t>();
-  return outline;
+  auto front = read_job_front(in);
+  if (!front) return front.error();
+  if (front->version == 1) return std::move(front->outline);
+  if (front->version == 2) skip_key_and_headers(in);
+  auto scheduling = front->version == 2 ? read_scheduling_2(in) : decode_scheduling(in.bytes());
+  if (!scheduling || in.failed()) return damaged_job();
+  front->outline.scheduling = *std::move(scheduling);
+  return std::move(front->outline);
+}
+
+Result<std::uint64_t> decode_job_byte_size(std::string_view bytes) {
+  ByteReader in(bytes);
+  const auto front = read_job_front(in);
+  if (!front) return front.error();
+  return front->byte_size;
 }
 
 std::string encode_state(const JobState& state) {
@@ -146,12 +222,14 @@ std::string encode_state(const JobState& state) {
   out.bytes(state.origin_queue);
   out.enumerator(state.death_reason);
   out.enumerator(state.decided_by);
+  out.bytes(state.death_note);
+  out.bytes(state.hook_version);
   out.time(state.ended_at);
   return out.finish();
 }
 
 Result<JobState> decode_state(std::string_view bytes) {
-  auto in = RecordReader::open("state", bytes, kStateVersion);
+  auto in = RecordReader::open("state", bytes, kStateVersion, kOldestState);
   if (!in) return in.error();
   JobState state;
   state.status = in->enumerator(JobStatus::completed);
@@ -171,8 +249,12 @@ Result<JobState> decode_state(std::string_view bytes) {
   for (std::size_t i = 0; i < attempts; ++i) state.history.push_back(read_attempt(*in));
   state.returned_at = in->time();
   state.origin_queue = in->text();
-  state.death_reason = in->enumerator(DeathReason::worker_lost);
-  state.decided_by = in->enumerator(DecidedBy::client);
+  state.death_reason = in->enumerator(DeathReason::hook_error);
+  state.decided_by = in->enumerator(DecidedBy::hook);
+  if (in->version() >= 3) {
+    state.death_note = in->text();
+    state.hook_version = in->text();
+  }
   state.ended_at = in->time();
   REPRISE_TRY(in->finish());
   return state;
@@ -236,6 +318,75 @@ Result<KeyEntry> decode_key_entry(std::string_view bytes) {
   return entry;
 }
 
+std::string encode_config(const ConfigEntry& entry) {
+  RecordWriter out(kFrameBytes + bytes_size(entry.ns.size()) + bytes_size(entry.key.size()) +
+                   bytes_size(entry.value.size()) + 8);
+  out.bytes(entry.ns);
+  out.bytes(entry.key);
+  out.bytes(entry.value);
+  out.time(entry.updated_at);
+  return out.finish();
+}
+
+Result<ConfigEntry> decode_config(std::string_view bytes) {
+  auto in = RecordReader::open("config", bytes);
+  if (!in) return in.error();
+  ConfigEntry entry{
+      .ns = in->text(), .key = in->text(), .value = in->text(), .updated_at = in->time()};
+  REPRISE_TRY(in->finish());
+  return entry;
+}
+
+std::string encode_note(const Note& note) {
+  RecordWriter out(kFrameBytes + bytes_size(note.key.size()) + bytes_size(note.value.size()));
+  out.bytes(note.key);
+  out.bytes(note.value);
+  return out.finish();
+}
+
+Result<Note> decode_note(std::string_view bytes) {
+  auto in = RecordReader::open("note", bytes);
+  if (!in) return in.error();
+  Note note{.key = in->text(), .value = in->text()};
+  REPRISE_TRY(in->finish());
+  return note;
+}
+
+std::string encode_throttle(const ThrottleRecord& record) {
+  const Throttle& throttle = record.throttle;
+  RecordWriter out(kFrameBytes + bytes_size(throttle.ns.size()) + bytes_size(throttle.key.size()) +
+                   64);
+  out.bytes(throttle.ns);
+  out.bytes(throttle.key);
+  out.varint(throttle.rate.count);
+  out.varint(static_cast<std::uint64_t>(throttle.rate.per.count()));
+  out.varint(throttle.burst);
+  out.time(throttle.updated_at);
+  out.varint(record.level.parts);
+  out.time(record.level.at);
+  return out.finish();
+}
+
+Result<ThrottleRecord> decode_throttle(std::string_view bytes) {
+  auto in = RecordReader::open("throttle", bytes);
+  if (!in) return in.error();
+  ThrottleRecord record;
+  Throttle& throttle = record.throttle;
+  throttle.ns = in->text();
+  throttle.key = in->text();
+  throttle.rate.count = in->varint();
+  throttle.rate.per = Duration(static_cast<Duration::rep>(in->varint()));
+  throttle.burst = static_cast<std::uint32_t>(in->varint());
+  throttle.updated_at = in->time();
+  record.level.parts = in->varint();
+  record.level.at = in->time();
+  REPRISE_TRY(in->finish());
+  if (throttle.rate.count == 0 || throttle.rate.per <= Duration::zero() || throttle.burst == 0) {
+    return corrupt_record("throttle", "a rate or burst of nothing");
+  }
+  return record;
+}
+
 std::string encode_queue(const QueueRecord& queue) {
   JsonWriter json;
   write_config_json(json, queue.config);
@@ -264,7 +415,7 @@ Result<QueueRecord> decode_queue(std::string_view bytes) {
   REPRISE_TRY(in->finish());
   const auto json = Json::parse(config);
   if (!json) return corrupt_record("queue", json.error().detail);
-  if (auto applied = apply_config_json(queue.config, *json); !applied) {
+  if (auto applied = apply_config_json(queue.config, *json, config); !applied) {
     return corrupt_record("queue", applied.error().detail);
   }
   return queue;
@@ -364,6 +515,11 @@ Result<CheckpointRecord> decode_checkpoint(std::string_view bytes) {
   checkpoint.seq_highest = in->fixed<Seq>();
   REPRISE_TRY(in->finish());
   return checkpoint;
+}
+
+std::string describe_other_format(std::uint32_t version) {
+  return "has format " + std::to_string(version) + ", this reprise reads formats " +
+         std::to_string(kOldestFormat) + " to " + std::to_string(kFormatVersion);
 }
 
 std::string encode_format_version(std::uint32_t version) {

@@ -8,35 +8,51 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "model/config_entry.h"
 #include "model/job.h"
+#include "model/note.h"
 #include "model/operation.h"
 #include "model/queue.h"
 #include "model/server_state.h"
+#include "model/throttle.h"
 
 namespace reprise::storage {
 
-// The format of a whole data directory. A build refuses a directory with a newer one.
-inline constexpr std::uint32_t kFormatVersion = 3;
+// The format of a whole data directory. A build refuses a directory with a newer one, and makes one
+// of this format out of an older one if that is not before kOldestFormat.
+inline constexpr std::uint32_t kFormatVersion = 4;
+inline constexpr std::uint32_t kOldestFormat = 3;
+inline bool reads_format(std::uint32_t version) {
+  return version >= kOldestFormat && version <= kFormatVersion;
+}
+// "has format 2, this reprise reads formats 3 to 4"
+std::string describe_other_format(std::uint32_t version);
 
 std::string encode_job(const JobRecord& record);
 Result<JobRecord> decode_job(std::string_view bytes);
 
-// What a restart needs of a record, without reading its headers and payload. The fields stand at
-// fixed places at the front of the record; the checksum is not verified here but when the whole
-// record is read.
+// What a restart needs of a record, without reading its headers and payload. All of it stands at
+// the front of the record; the checksum is not verified here but when the whole record is read.
 struct JobOutline {
   Timestamp pushed_at;
   Timestamp expires_at;
   Priority priority{};
-  std::uint64_t byte_size{};  // JobRecord::byte_size()
+  Scheduling scheduling;
 };
-// How much of the record's front is enough.
-inline constexpr std::size_t kJobOutlineBytes = 34;
+// `bytes`: the whole record, or so much of its front as job_outline_bytes() says.
 Result<JobOutline> decode_job_outline(std::string_view bytes);
+// How much of the front is mostly enough, and how much it must be for the record that begins so.
+inline constexpr std::size_t kJobOutlineBytes = 64;
+inline constexpr std::size_t kWholeRecord = SIZE_MAX;
+std::size_t job_outline_bytes(std::string_view front);
+
+// JobRecord::byte_size(), as the record says; it may be damaged elsewhere.
+Result<std::uint64_t> decode_job_byte_size(std::string_view bytes);
 
 std::string encode_state(const JobState& state);
 Result<JobState> decode_state(std::string_view bytes);
@@ -62,6 +78,15 @@ Result<AuditRecord> decode_audit(std::string_view bytes);
 
 std::string encode_key_entry(const KeyEntry& entry);
 Result<KeyEntry> decode_key_entry(std::string_view bytes);
+
+std::string encode_config(const ConfigEntry& entry);
+Result<ConfigEntry> decode_config(std::string_view bytes);
+
+std::string encode_note(const Note& note);
+Result<Note> decode_note(std::string_view bytes);
+
+std::string encode_throttle(const ThrottleRecord& record);
+Result<ThrottleRecord> decode_throttle(std::string_view bytes);
 
 std::string encode_queue(const QueueRecord& queue);
 Result<QueueRecord> decode_queue(std::string_view bytes);

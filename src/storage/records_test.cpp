@@ -9,25 +9,18 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/random.h"
+#include "support/hex.h"
+#include "support/live_attributes.h"
 
 namespace reprise::storage {
 namespace {
 
 using namespace std::chrono_literals;
+using test::from_hex;
+using test::to_hex;
 using testing::HasSubstr;
 
 Timestamp at(std::int64_t microseconds) { return Timestamp(Duration(microseconds)); }
-
-std::string to_hex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string hex;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    hex.push_back(kDigits[byte >> 4]);
-    hex.push_back(kDigits[byte & 15]);
-  }
-  return hex;
-}
 
 // One example of each kind, with every field different from its default.
 
@@ -38,6 +31,7 @@ JobRecord example_job() {
           .payload_kind = PayloadKind::bytes,
           .key = "key",
           .headers = {{"tenant", "a"}, {"trace", ""}},
+          .scheduling = {.fairness_key = "fk", .weight = 300, .throttle_keys = {"t1", "t"}},
           .payload = "payload"};
 }
 
@@ -71,8 +65,10 @@ JobState example_state() {
                     .error_type = "T"}};
   state.returned_at = at(12);
   state.origin_queue = "home";
-  state.death_reason = DeathReason::final;
-  state.decided_by = DecidedBy::client;
+  state.death_reason = DeathReason::hook_error;
+  state.decided_by = DecidedBy::hook;
+  state.death_note = "note";
+  state.hook_version = "012345abcdef";
   state.ended_at = at(-1);
   return state;
 }
@@ -92,6 +88,12 @@ QueueRecord example_queue() {
   queue.config.max_jobs = 1000;
   queue.config.max_bytes = std::numeric_limits<std::uint64_t>::max();
   queue.config.key_window = 1h;
+  queue.config.hooks[static_cast<std::size_t>(HookKind::on_failure)] = "f";
+  queue.config.on_hook_error = OnHookError::dlq;
+  queue.config.hook_timeout_ms = 5;
+  queue.config.hook_memory_bytes = 128 << 10;
+  queue.config.vars = {"id", "at"};
+  queue.config.defaults = R"({"n":1.0})";
   queue.paused = true;
   queue.created_at = at(9);
   return queue;
@@ -121,6 +123,20 @@ QueueTotals example_totals() {
           .live_bytes = 1'000'000};
 }
 
+ConfigEntry example_config() {
+  return {.ns = "shop", .key = "rate", .value = "5/s", .updated_at = at(15)};
+}
+
+ThrottleRecord example_throttle() {
+  return {.throttle = {.ns = "shop",
+                       .key = "api",
+                       .rate = {.count = 30, .per = 60s},
+                       .burst = 300,
+                       .updated_at = at(16)},
+          .level = {.parts = 90'000'000, .at = at(17)}};
+}
+
+const Note kExampleNote{.key = "worker/shop/a", .value = "on"};
 const KeyEntry kExampleEntry{.seq = 0x0102030405060708, .expires_at = at(10)};
 const ServerState kExampleServer{
     .next_seq = 1000, .next_queue = 8, .next_operation = 9, .next_audit = 10, .clock = at(11)};
@@ -191,6 +207,9 @@ std::vector<RecordKind> record_kinds() {
       {"Operation", encode_operation(example_operation()), only_status(decode_operation)},
       {"Audit", encode_audit(example_audit()), only_status(decode_audit)},
       {"KeyEntry", encode_key_entry(kExampleEntry), only_status(decode_key_entry)},
+      {"Config", encode_config(example_config()), only_status(decode_config)},
+      {"Note", encode_note(kExampleNote), only_status(decode_note)},
+      {"Throttle", encode_throttle(example_throttle()), only_status(decode_throttle)},
       {"Queue", encode_queue(example_queue()), only_status(decode_queue)},
       {"Totals", encode_totals(example_totals()), only_status(decode_totals)},
       {"Server", encode_server(kExampleServer), only_status(decode_server)},
@@ -273,23 +292,42 @@ INSTANTIATE_TEST_SUITE_P(Kinds, EveryRecord, testing::ValuesIn(record_kinds()),
 
 TEST(GoldenBytes, Job) {
   EXPECT_EQ(to_hex(encode_job(example_job())),
-            "01"                  // version
+            "03"                  // version
             "0807060504030201"    // pushed_at
             "1817161514131211"    // expires_at
             "24232221"            // priority
-            "1600000000000000"    // byte_size
+            "1b00000000000000"    // byte_size
             "01"                  // payload_kind
+            "0a"                  // length of the attributes
+            "02666b"              // fairness_key
+            "ac02"                // weight
+            "0274310174"          // throttle keys t1, t
             "036b6579"            // key
             "02"                  // 2 headers
             "0674656e616e740161"  // tenant: a
             "05747261636500"      // trace: (empty)
             "077061796c6f6164"    // payload
-            "8cc2bb26");          // checksum
+            "2b3ee86f");          // checksum
+}
+
+TEST(GoldenBytes, JobWithDefaultAttributes) {
+  EXPECT_EQ(to_hex(encode_job({.pushed_at = at(1), .payload = "{}"})),
+            "03"                // version
+            "0100000000000000"  // pushed_at
+            "ffffffffffffff7f"  // expires_at: never
+            "e8030000"          // priority
+            "0200000000000000"  // byte_size
+            "00"                // payload_kind
+            "00"                // no attributes
+            "00"                // no key
+            "00"                // no headers
+            "027b7d"            // payload
+            "af2a1347");        // checksum
 }
 
 TEST(GoldenBytes, State) {
   EXPECT_EQ(to_hex(encode_state(example_state())),
-            "02"                // version
+            "03"                // version
             "02"                // status
             "02"                // failures
             "ac02"              // attempts
@@ -306,26 +344,181 @@ TEST(GoldenBytes, State) {
             // number, generation, started, ended, outcome, worker, error, error_type
             "010105000000000000000600000000000000010277310000"
             "ab02020700000000000000080000000000000000000774696d656f75740154"
-            "0c00000000000000"  // returned_at
-            "04686f6d65"        // origin_queue
-            "02"                // death_reason
-            "01"                // decided_by
-            "ffffffffffffffff"  // ended_at
-            "bd90e34e");        // checksum
+            "0c00000000000000"            // returned_at
+            "04686f6d65"                  // origin_queue
+            "08"                          // death_reason
+            "02"                          // decided_by
+            "046e6f7465"                  // death_note
+            "0c303132333435616263646566"  // hook_version
+            "ffffffffffffffff"            // ended_at
+            "9a9fa68d");                  // checksum
 }
 
 TEST(GoldenBytes, Ended) {
   EXPECT_EQ(to_hex(encode_ended(example_dead())),
             "01"  // version
-            "3f"  // length of the job record
-            "010807060504030201181716151413121124232221160000000000000001036b6579020674656e61"
-            "6e74016105747261636500077061796c6f61648cc2bb26"
-            "8f01"  // length of the state record
-            "020202ac02030100000000000000383736353433323102000000000000000300000000000000017704"
-            "000000000000000774696d656f7574034e6574020101050000000000000006000000000000000102"
-            "77310000ab02020700000000000000080000000000000000000774696d656f757401540c00000000"
-            "00000004686f6d650201ffffffffffffffffbd90e34e"
-            "f941b1c7");  // checksum
+            "4a"  // length of the job record
+            "0308070605040302011817161514131211242322211b00000000000000010a02666bac0202743101"
+            "74036b6579020674656e616e74016105747261636500077061796c6f61642b3ee86f"
+            "a101"  // length of the state record
+            "030202ac020301000000000000003837363534333231020000000000000003000000000000000177"
+            "04000000000000000774696d656f7574034e65740201010500000000000000060000000000000001"
+            "0277310000ab02020700000000000000080000000000000000000774696d656f757401540c000000"
+            "0000000004686f6d650802046e6f74650c303132333435616263646566ffffffffffffffff9a9fa6"
+            "8d"
+            "ac190b6c");  // checksum
+}
+
+TEST(GoldenBytes, Config) {
+  EXPECT_EQ(to_hex(encode_config(example_config())),
+            "01"                // version
+            "0473686f70"        // namespace
+            "0472617465"        // key
+            "03352f73"          // value
+            "0f00000000000000"  // updated_at
+            "f368e031");        // checksum
+}
+
+TEST(GoldenBytes, Note) {
+  EXPECT_EQ(to_hex(encode_note(kExampleNote)),
+            "01"                            // version
+            "0d776f726b65722f73686f702f61"  // key
+            "026f6e"                        // value
+            "2df03664");                    // checksum
+}
+
+TEST(GoldenBytes, Throttle) {
+  EXPECT_EQ(to_hex(encode_throttle(example_throttle())),
+            "01"                // version
+            "0473686f70"        // namespace
+            "03617069"          // key
+            "1e"                // rate: 30
+            "808ece1c"          // in 60 seconds
+            "ac02"              // burst
+            "1000000000000000"  // updated_at
+            "8095f52a"          // level: parts
+            "1100000000000000"  // as of
+            "7dcbeaa5");        // checksum
+}
+
+TEST(ThrottleBytes, AreRefusedWithARateOrBurstOfNothing) {
+  for (const auto& take : {+[](Throttle& throttle) { throttle.rate.count = 0; },
+                           +[](Throttle& throttle) { throttle.rate.per = 0s; },
+                           +[](Throttle& throttle) { throttle.burst = 0; }}) {
+    ThrottleRecord record = example_throttle();
+    take(record.throttle);
+    const auto decoded = decode_throttle(encode_throttle(record));
+    ASSERT_FALSE(decoded);
+    EXPECT_EQ(decoded.error().code, Errc::corrupt);
+  }
+}
+
+// What older builds have written.
+
+// With the attributes behind the headers.
+constexpr std::string_view kJobVersion2 =
+    "0208070605040302011817161514131211242322211b0000000000000001036b6579020674656e61"
+    "6e7401610574726163650002666bac02020274310174077061796c6f616477b46504";
+constexpr std::string_view kJobVersion1 =
+    "010807060504030201181716151413121124232221160000000000000001036b6579020674656e61"
+    "6e74016105747261636500077061796c6f61648cc2bb26";
+constexpr std::string_view kStateVersion2 =
+    "020202ac02030100000000000000383736353433323102000000000000000300000000000000017704"
+    "000000000000000774696d656f7574034e6574020101050000000000000006000000000000000102"
+    "77310000ab02020700000000000000080000000000000000000774696d656f757401540c00000000"
+    "00000004686f6d650201ffffffffffffffffbd90e34e";
+
+JobRecord example_job_1() {
+  JobRecord job = example_job();
+  job.scheduling = {};
+  return job;
+}
+
+JobState example_state_2() {
+  JobState state = example_state();
+  state.death_reason = DeathReason::final;
+  state.decided_by = DecidedBy::client;
+  state.death_note.clear();
+  state.hook_version.clear();
+  return state;
+}
+
+TEST(OldBytes, OfAJobAreReadWithTheAttributesThatItNeverHad) {
+  const std::string bytes = from_hex(kJobVersion1);
+  const auto job = decode_job(bytes);
+  ASSERT_TRUE(job) << job.error().detail;
+  EXPECT_EQ(*job, example_job_1());
+  const auto outline = decode_job_outline(bytes);
+  ASSERT_TRUE(outline) << outline.error().detail;
+  EXPECT_EQ(outline->priority, example_job_1().priority);
+  EXPECT_EQ(outline->scheduling, Scheduling{});
+  EXPECT_LE(job_outline_bytes(bytes.substr(0, kJobOutlineBytes)), kJobOutlineBytes);
+  EXPECT_EQ(*decode_job_byte_size(bytes), example_job_1().byte_size());
+}
+
+TEST(OldBytes, OfAJobWithAttributesBehindItsHeadersAreRead) {
+  const std::string bytes = from_hex(kJobVersion2);
+  const auto job = decode_job(bytes);
+  ASSERT_TRUE(job) << job.error().detail;
+  EXPECT_EQ(*job, example_job());
+  EXPECT_EQ(job_outline_bytes(bytes.substr(0, kJobOutlineBytes)), kWholeRecord);
+  const auto outline = decode_job_outline(bytes);
+  ASSERT_TRUE(outline) << outline.error().detail;
+  EXPECT_EQ(outline->expires_at, example_job().expires_at);
+  EXPECT_EQ(outline->scheduling, example_job().scheduling);
+  EXPECT_EQ(*decode_job_byte_size(bytes), example_job().byte_size());
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(decode_job(bytes.substr(0, length)));
+    EXPECT_FALSE(decode_job(resealed(bytes.substr(0, std::max<std::size_t>(length, 6)))));
+  }
+  constexpr std::size_t kAttributesEnd = 62;
+  for (std::size_t length = 0; length < kAttributesEnd; ++length) {
+    EXPECT_FALSE(decode_job_outline(bytes.substr(0, length))) << length;
+  }
+}
+
+TEST(OldBytes, OfAStateAreRead) {
+  const auto state = decode_state(from_hex(kStateVersion2));
+  ASSERT_TRUE(state) << state.error().detail;
+  EXPECT_EQ(*state, example_state_2());
+}
+
+TEST(OldBytes, OfADeadJobAreRead) {
+  const std::string hex =
+      "013f" + std::string(kJobVersion1) + "8f01" + std::string(kStateVersion2) + "f941b1c7";
+  const auto dead = decode_ended(from_hex(hex));
+  ASSERT_TRUE(dead) << dead.error().detail;
+  EXPECT_EQ(*dead->record, example_job_1());
+  EXPECT_EQ(*dead->state, example_state_2());
+}
+
+TEST(OldBytes, OfAQueueAreReadWithoutWhatCameLater) {
+  const auto queue = decode_queue(
+      from_hex("01070000000473686f70066f72646572730109000000000000009f027b226c65617365223a223435"
+               "73222c2274746c223a223164222c227265747279223a7b22617474656d707473223a332c22636f6f"
+               "6c646f776e223a22333073227d2c226665746368223a7b2272657472795f7368617265223a302e32"
+               "2c2272657472795f696e5f666c69676874223a6e756c6c7d2c226d61785f6a6f6273223a31303030"
+               "2c226d61785f6279746573223a31383434363734343037333730393535313631352c226b65795f77"
+               "696e646f77223a223168222c22646561645f6c65747465725f7175657565223a6e756c6c2c226b65"
+               "65705f64656164223a6e756c6c2c226d61785f64656164223a6e756c6c2c226b6565705f636f6d70"
+               "6c65746564223a6e756c6c2c226f6e5f646561645f776562686f6f6b223a6e756c6c7d4a24a8cb"));
+  ASSERT_TRUE(queue) << queue.error().detail;
+  QueueRecord without_hooks = example_queue();
+  without_hooks.config.hooks = {};
+  without_hooks.config.on_hook_error = OnHookError::retry;
+  without_hooks.config.hook_timeout_ms.reset();
+  without_hooks.config.hook_memory_bytes.reset();
+  without_hooks.config.vars.clear();
+  without_hooks.config.defaults.clear();
+  EXPECT_EQ(*queue, without_hooks);
+}
+
+TEST(OldBytes, OfAStateBeforeItsOldestVersionAreRefused) {
+  std::string bytes = from_hex(kStateVersion2);
+  bytes.front() = 1;
+  const auto state = decode_state(resealed(bytes));
+  ASSERT_FALSE(state);
+  EXPECT_EQ(state.error().code, Errc::corrupt);
 }
 
 TEST(GoldenBytes, Ending) {
@@ -360,16 +553,20 @@ TEST(GoldenBytes, Queue) {
             "066f7264657273"    // name
             "01"                // paused
             "0900000000000000"  // created_at
-            "9f02"              // length
-            "7b226c65617365223a22343573222c2274746c223a223164222c227265747279223a7b2261747465"
-            "6d707473223a332c22636f6f6c646f776e223a22333073227d2c226665746368223a7b2272657472"
-            "795f7368617265223a302e322c2272657472795f696e5f666c69676874223a6e756c6c7d2c226d61"
-            "785f6a6f6273223a313030302c226d61785f6279746573223a313834343637343430373337303935"
-            "35313631352c226b65795f77696e646f77223a223168222c22646561645f6c65747465725f717565"
-            "7565223a6e756c6c2c226b6565705f64656164223a6e756c6c2c226d61785f64656164223a6e756c"
-            "6c2c226b6565705f636f6d706c65746564223a6e756c6c2c226f6e5f646561645f776562686f6f6b"
-            "223a6e756c6c7d"  // config, as JSON
-            "4a24a8cb");      // checksum
+            "ec03"              // length of the config, which is JSON
+            "7b226c65617365223a22343573222c2274746c223a223164222c227265747279223a7b22617474656d70"
+            "7473223a332c22636f6f6c646f776e223a22333073227d2c226665746368223a7b2272657472795f7368"
+            "617265223a302e322c2272657472795f696e5f666c69676874223a6e756c6c7d2c22636f6e6375727265"
+            "6e6379223a6e756c6c2c22636f6e63757272656e63795f7065725f6b6579223a6e756c6c2c2262726561"
+            "6b6572223a6e756c6c2c226d61785f6a6f6273223a313030302c226d61785f6279746573223a31383434"
+            "363734343037333730393535313631352c226b65795f77696e646f77223a223168222c22646561645f6c"
+            "65747465725f7175657565223a6e756c6c2c226b6565705f64656164223a6e756c6c2c226d61785f6465"
+            "6164223a6e756c6c2c226b6565705f636f6d706c65746564223a6e756c6c2c226f6e5f646561645f7765"
+            "62686f6f6b223a6e756c6c2c226f6e5f656e7175657565223a6e756c6c2c226f6e5f6661696c75726522"
+            "3a2266222c226f6e5f686f6f6b5f6572726f72223a22646c71222c22686f6f6b5f74696d656f75745f6d"
+            "73223a352c22686f6f6b5f6d656d6f72795f6279746573223a3133313037322c2276617273223a5b2269"
+            "64222c226174225d2c2264656661756c7473223a7b226e223a312e307d7d"
+            "f1862f3e");  // checksum
 }
 
 TEST(GoldenBytes, Totals) {
@@ -421,6 +618,10 @@ class RandomRecords {
       name = bytes(10);
       value = bytes(200);
     }
+    if (random_.below(2) == 0) record.scheduling.fairness_key = "f" + bytes(20);
+    record.scheduling.weight = static_cast<std::uint32_t>(number());
+    record.scheduling.throttle_keys.resize(random_.below(4));
+    for (std::string& key : record.scheduling.throttle_keys) key = bytes(20);
     record.payload = bytes(5000);
     return record;
   }
@@ -444,8 +645,10 @@ class RandomRecords {
     for (std::uint64_t i = random_.below(kHistoryKept + 1); i > 0; --i) {
       state.history.push_back(attempt());
     }
-    state.death_reason = static_cast<DeathReason>(random_.below(7));
-    state.decided_by = static_cast<DecidedBy>(random_.below(2));
+    state.death_reason = static_cast<DeathReason>(random_.below(9));
+    state.decided_by = static_cast<DecidedBy>(random_.below(3));
+    state.death_note = bytes(200);
+    state.hook_version = bytes(12);
     state.ended_at = time();
     return state;
   }
@@ -460,6 +663,7 @@ class RandomRecords {
     queue.config.retry.wait = 1ms * random_.below(100000);
     if (random_.below(2) == 0) queue.config.max_jobs = 1 + number() / 2;
     if (random_.below(2) == 0) queue.config.max_bytes = 1 + number() / 2;
+    if (random_.below(2) == 0) queue.config.defaults = R"({"a":1.0,"b":[1e2,"x y"]})";
     queue.paused = random_.below(2) == 0;
     queue.created_at = time();
     return queue;
@@ -492,6 +696,11 @@ class RandomRecords {
   // Of all magnitudes.
   std::uint64_t number() { return random_.next_u64() >> random_.below(64); }
   Timestamp time() { return at(static_cast<std::int64_t>(number())); }
+  std::string bytes(std::uint64_t size_max) {
+    std::string text(random_.below(size_max + 1), '\0');
+    for (char& byte : text) byte = static_cast<char>(random_.next_u64());
+    return text;
+  }
 
  private:
   Attempt attempt() {
@@ -503,11 +712,6 @@ class RandomRecords {
     attempt.worker = bytes(20);
     attempt.error = bytes(300);
     return attempt;
-  }
-  std::string bytes(std::uint64_t size_max) {
-    std::string text(random_.below(size_max + 1), '\0');
-    for (char& byte : text) byte = static_cast<char>(random_.next_u64());
-    return text;
   }
 
   SeededRandom random_;
@@ -534,12 +738,16 @@ TEST_F(RoundTrip, Job) {
 TEST_F(RoundTrip, JobOutlineIsTheRecordsFront) {
   for (int i = 0; i < kRounds; ++i) {
     const JobRecord record = random_.job();
-    const auto outline = decode_job_outline(encode_job(record));
+    const std::string bytes = encode_job(record);
+    const std::size_t needed = job_outline_bytes(bytes.substr(0, kJobOutlineBytes));
+    ASSERT_LE(needed, bytes.size());
+    const auto outline = decode_job_outline(bytes.substr(0, std::max(needed, kJobOutlineBytes)));
     ASSERT_TRUE(outline) << outline.error().detail;
     EXPECT_EQ(outline->pushed_at, record.pushed_at);
     EXPECT_EQ(outline->expires_at, record.expires_at);
     EXPECT_EQ(outline->priority, record.priority);
-    EXPECT_EQ(outline->byte_size, record.byte_size());
+    EXPECT_EQ(outline->scheduling, record.scheduling);
+    EXPECT_EQ(*decode_job_byte_size(bytes), record.byte_size());
   }
 }
 
@@ -579,6 +787,22 @@ TEST_F(RoundTrip, SmallRecords) {
     EXPECT_EQ(*decode_totals(encode_totals(totals)), totals);
     const KeyEntry entry{.seq = random_.number(), .expires_at = random_.time()};
     EXPECT_EQ(*decode_key_entry(encode_key_entry(entry)), entry);
+    const ConfigEntry config{.ns = random_.bytes(20),
+                             .key = random_.bytes(20),
+                             .value = random_.bytes(5000),
+                             .updated_at = random_.time()};
+    EXPECT_EQ(*decode_config(encode_config(config)), config);
+    const Note note{.key = random_.bytes(300), .value = random_.bytes(5000)};
+    EXPECT_EQ(*decode_note(encode_note(note)), note);
+    const ThrottleRecord throttle{
+        .throttle = {.ns = random_.bytes(20),
+                     .key = random_.bytes(200),
+                     .rate = {.count = 1 + random_.number() / 2,
+                              .per = Duration(1 + static_cast<std::int64_t>(random_.number() / 4))},
+                     .burst = 1 + static_cast<std::uint32_t>(random_.number() >> 33),
+                     .updated_at = random_.time()},
+        .level = {.parts = random_.number(), .at = random_.time()}};
+    EXPECT_EQ(*decode_throttle(encode_throttle(throttle)), throttle);
     const ServerState server{.next_seq = random_.number(),
                              .next_queue = static_cast<QueueNumber>(random_.number()),
                              .clock = random_.time()};
@@ -588,22 +812,67 @@ TEST_F(RoundTrip, SmallRecords) {
   }
 }
 
+TEST(JobOutline, SaysHowMuchOfTheFrontItTakes) {
+  JobRecord record = example_job();
+  record.scheduling = test::heaviest_attributes();
+  record.payload = std::string(10'000, 'p');
+  const std::string bytes = encode_job(record);
+  const std::size_t needed = job_outline_bytes(bytes.substr(0, kJobOutlineBytes));
+  EXPECT_GT(needed, 17U * 200);
+  EXPECT_LT(needed, 18U * 200);
+  const auto outline = decode_job_outline(bytes.substr(0, needed));
+  ASSERT_TRUE(outline) << outline.error().detail;
+  EXPECT_EQ(outline->scheduling, record.scheduling);
+  for (std::size_t length = 0; length < needed; ++length) {
+    ASSERT_FALSE(decode_job_outline(bytes.substr(0, length))) << length;
+  }
+}
+
+TEST(JobOutline, IsInTheFirstBytesOfMostRecords) {
+  JobRecord record;
+  record.payload = std::string(1000, 'p');
+  for (const std::string key : {"default", "tenant-000001"}) {
+    record.scheduling.fairness_key = key;
+    const std::string front = encode_job(record).substr(0, kJobOutlineBytes);
+    EXPECT_LE(job_outline_bytes(front), kJobOutlineBytes);
+    EXPECT_EQ(decode_job_outline(front)->scheduling, record.scheduling);
+  }
+}
+
 TEST(JobOutline, RefusesWhatIsTooShortOrOfAnotherVersion) {
   const std::string bytes = encode_job(JobRecord());
   for (std::size_t length = 0; length < 34; ++length) {
     EXPECT_FALSE(decode_job_outline(bytes.substr(0, length))) << length;
+    EXPECT_FALSE(decode_job_byte_size(bytes.substr(0, length))) << length;
   }
-  std::string newer = bytes;
-  newer.front() = 2;
-  EXPECT_FALSE(decode_job_outline(newer));
+  for (const char version : {'\0', '\x04'}) {
+    std::string other = bytes;
+    other.front() = version;
+    EXPECT_FALSE(decode_job_outline(other));
+    EXPECT_FALSE(decode_job_byte_size(other));
+  }
+}
+
+// A length that is damaged asks for no more than there is.
+TEST(JobOutline, RefusesAttributesThatGoBeyondTheRecord) {
+  constexpr std::size_t kLengthOffset = 30;
+  std::string bytes = encode_job(example_job());
+  bytes[kLengthOffset] = '\x7F';
+  EXPECT_EQ(job_outline_bytes(bytes), kLengthOffset + 1 + 0x7F);
+  EXPECT_FALSE(decode_job_outline(bytes));
+  bytes.replace(kLengthOffset, 10, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01");
+  EXPECT_EQ(job_outline_bytes(bytes), kWholeRecord);
+  EXPECT_FALSE(decode_job_outline(bytes));
+  EXPECT_EQ(*decode_job_byte_size(bytes), example_job().byte_size());
 }
 
 TEST(JobOutline, ReadsAnyBytesWithoutHarm) {
   SeededRandom random(1);
-  for (int i = 0; i < 1000; ++i) {
-    std::string bytes(random.below(60), '\0');
-    for (char& byte : bytes) byte = static_cast<char>(random.next_u64());
-    if (!bytes.empty()) bytes.front() = 1;
+  for (int i = 0; i < 3000; ++i) {
+    std::string bytes(random.below(90), '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random.next_u64() >> random.below(64));
+    if (!bytes.empty()) bytes.front() = static_cast<char>(1 + random.below(3));
+    (void)job_outline_bytes(bytes);
     (void)decode_job_outline(bytes);
   }
 }

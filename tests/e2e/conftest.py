@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from hooking import PATIENT_MS
+from ingest_server import IngestServer
+from projects import Project
 from raw_http import EventStream
 from reprise_server import clean_environment
+from scheduling import Throttles
+from spooling import Spool
 
 
 class NamespaceCli:
@@ -18,7 +23,7 @@ class NamespaceCli:
 
     def words(self, args):
         # The flag goes behind the command and before a possible `--`.
-        split = 2 if args[0] in ("queue", "operation") else 1
+        split = 2 if args[0] in ("queue", "operation", "hook", "config", "throttle") else 1
         return (*args[:split], *self.flags, *args[split:])
 
     def run(self, *args, **options):
@@ -51,6 +56,42 @@ def shown(shell):
     return show
 
 
+@pytest.fixture
+def hooked(absent_queue):
+    """A function that makes the queue of this test with hooks: hooked(on_failure=source, …)."""
+    def create(**config):
+        return absent_queue.created(**{"hook_timeout_ms": PATIENT_MS, **config})
+    return create
+
+
+@pytest.fixture
+def throttles(api, namespace):
+    """The throttles of this test's namespace."""
+    return Throttles(api, namespace)
+
+
+@pytest.fixture
+def new_project(tmp_path, namespace):
+    """A function that makes projects of this test: new_project(server). They are forgotten in the
+    end. Without a name each has one that no other test uses."""
+    made = []
+
+    def make(server=None, name=None, folder="."):
+        name = name or (f"{namespace}-{len(made)}" if made else namespace)
+        made.append(Project(tmp_path / folder / name, server))
+        return made[-1]
+
+    yield make
+    for project in made:
+        project.forget()
+
+
+@pytest.fixture
+def project(new_project, shared_server):
+    """An empty project in a namespace of its own, beside the shared server."""
+    return new_project(shared_server)
+
+
 @pytest.fixture(scope="session")
 def disk_shim(tmp_path_factory):
     """A library to preload into a server: see disk_shim.c."""
@@ -76,3 +117,29 @@ def events(shared_server, namespace):
     yield listen
     for stream in streams:
         stream.connection.close()
+
+
+@pytest.fixture
+def spool(tmp_path):
+    """A spool of this test's own; its directory is not there yet. No server is known to it."""
+    return Spool(tmp_path / "spool")
+
+
+@pytest.fixture
+def start_ingest():
+    """A function that starts an ingest endpoint: start_ingest(*script, otherwise=…)."""
+    servers = []
+
+    def start(*script, **options):
+        servers.append(IngestServer(*script, **options))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def ingest(start_ingest):
+    """An ingest endpoint that accepts everything."""
+    return start_ingest()

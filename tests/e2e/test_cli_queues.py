@@ -17,6 +17,8 @@ REFUSED, USAGE, NO_SERVER = 1, 2, 3
 
 def paths(value, path=""):
     """The path of every plain value: "config.retry.attempts"."""
+    if isinstance(value, list) and value:
+        value = {str(index): member for index, member in enumerate(value)}
     if not isinstance(value, dict):
         return [path]
     return [each for name, member in value.items()
@@ -282,7 +284,7 @@ class TestHelp:
         shown = cli.ok("--help").out
         assert all(name.split(" ")[0] in shown for name in cli_page.commands())
 
-    @pytest.mark.parametrize("group", ["queue", "operation"])
+    @pytest.mark.parametrize("group", ["queue", "operation", "hook", "config"])
     def test_the_help_of_a_group_lists_its_commands(self, cli, group):
         shown = cli.ok(group, "--help").out
         names = [name.split(" ")[1] for name in cli_page.commands() if name.startswith(group + " ")]

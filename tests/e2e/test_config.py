@@ -28,7 +28,9 @@ def printed(result):
 def value_of(shown, name):
     """(value, where it comes from) of a setting in --print-config --json."""
     entry = shown[name] if name in shown else shown["settings"][name]
-    return str(entry["value"]), entry["origin"] if "origin" in entry else entry["from"]
+    value = entry["value"]
+    value = json.dumps(value) if isinstance(value, bool) else str(value)
+    return value, entry["origin"] if "origin" in entry else entry["from"]
 
 
 class TestWhereAValueComesFrom:
@@ -76,6 +78,26 @@ class TestWhereAValueComesFrom:
         shown = serve("--print-config", *flags).out
         assert "c.example" in shown and "d.example" in shown and "a.example" not in shown
 
+    def test_routes_of_events_are_a_table_or_separated_by_commas_or_a_repeated_flag(self, serve):
+        routes = {"order.*": "orders", "*.failed": "alarms"}
+        ways = [dict(file='[ingest.routes]\n"order.*" = "orders"\n"*.failed" = "alarms"\n'),
+                dict(env={"REPRISE_INGEST_ROUTES": "order.*=orders,*.failed=alarms"})]
+        flags = ["--ingest-route", "order.*=orders", "--ingest-route", "*.failed=alarms"]
+        for args, way in [([], ways[0]), ([], ways[1]), (flags, {})]:
+            shown = printed(serve("--print-config", "--json", *args, **way))
+            assert shown["ingest_routes"]["value"] == routes
+        other = printed(serve("--print-config", "--json", "--ingest-route", "x=y", **ways[1]))
+        assert other["ingest_routes"] == {"value": {"x": "y"}, "origin": "--ingest-route"}
+
+    def test_what_is_printed_is_a_file_that_says_the_same(self, serve):
+        flags = ["--ingest-route", "order.*=orders", "--ingest-route", 'a="b"\\=odd',
+                 "--max-headers", "5"]
+        file = serve("--print-config", *flags).out
+        shown, again = (printed(serve("--print-config", "--json", *args, file=text))
+                        for args, text in ((flags, None), ([], file)))
+        assert {name: entry["value"] for name, entry in again.items()} == {
+            name: entry["value"] for name, entry in shown.items()}
+
     def test_the_values_take_effect(self, start_server):
         server = start_server(env={"REPRISE_MAX_BATCH_JOBS": "2", "REPRISE_MAX_KEY_BYTES": "3"})
         queue = server.client().queue("q").created()
@@ -108,6 +130,10 @@ class TestMistakes:
         ("data = ", ["reprise.toml:1"]),
         ("data = \"a\"\ndata = \"b\"", ["reprise.toml"]),
         ("[server]\ndata = \"x\"", ["reprise.toml:1", "server"]),
+        ("[ingest.routes]\na = 1", ["reprise.toml:2", "ingest.routes", "text"]),
+        ("[ingest.routes]\na = \"my queue\"", ["reprise.toml:1", "'a=my queue'", "letters"]),
+        ("[ingest]\nroute = \"x\"", ["reprise.toml:2", "ingest.route"]),
+        ("ingest_routes = [\"a=b\"]", ["reprise.toml:1", "[ingest.routes]"]),
     ])
     def test_one_in_the_file_is_named_with_file_and_line(self, serve, file, named):
         result = serve("--print-config", file=file)
@@ -125,6 +151,7 @@ class TestMistakes:
         (["--max-connections", "0"], ["--max-connections"]),
         (["--io-threads", "many"], ["--io-threads", "many"]),
         (["--data", ""], ["--data"]),
+        (["--ingest-route", "order.*"], ["--ingest-route", "'order.*'", "PATTERN=QUEUE"]),
         (["stray"], ["stray"]),
         (["--config", "absent.toml"], ["absent.toml"]),
         (["--max-payload-bytes", "8MiB", "--max-batch-bytes", "4MiB"],
@@ -157,7 +184,7 @@ class TestMistakes:
 
     def test_the_variables_of_the_command_line_are_not_warned_of(self, serve):
         result = serve("--print-config", env={"REPRISE_URL": "http://127.0.0.1:1",
-                                              "REPRISE_TOKEN": "x"})
+                                              "REPRISE_TOKEN": "x", "REPRISE_SPOOL": "/x"})
         assert result.code == 0 and result.err == ""
 
     def test_nothing_is_made_on_disk_by_a_wrong_start(self, serve, tmp_path):
@@ -171,7 +198,8 @@ class TestTheTable:
         shown = printed(serve("--print-config", "--json"))
         value, origin = value_of(shown, setting.name)
         assert origin == "default"
-        if setting.name != "io_threads" and setting.default not in ("none", ""):
+        # An empty value stands for what the page says in words.
+        if setting.name != "io_threads" and setting.default not in ("none", "") and value:
             assert value == setting.default
         assert setting.flag.split(" ")[0] in serve("--help").out
         assert setting.variable == "REPRISE_" + setting.name.upper()

@@ -39,6 +39,7 @@ class TestEnvelope:
         assert shown["dead_letter"] == {
             "event": {"id": job_id, "queue": "jobs", "namespace": queue.namespace,
                       "payload": {"id": 1}, "headers": {"tenant": "a"}, "priority": 7,
+                      "fairness_key": "default", "weight": 1, "throttle_keys": [],
                       "key": "k1", "pushed_at": shown["pushed_at"]},
             "meta": {"attempts": 2, "generation": 1, "lastError": "timeout", "lastErrorType": None,
                      "firstAttemptAt": first["at"], "deadLetteredAt": shown["ended_at"],

@@ -5,6 +5,7 @@ import re
 import pytest
 
 import api_page
+from hooking import BURY, PATIENT_MS, on_enqueue
 from metrics_text import read_metrics
 
 # A request for every error that a client can cause on a server with default settings. The others
@@ -19,11 +20,25 @@ ELSEWHERE = {
     "too_many_connections": "test_memory",
     "disk_full": "test_durability",
     "too_many_operations": "test_http_operations",
+    "too_many_keys": "test_hooks_config",
+    "too_many_throttles": "test_http_throttles",
     "backup_running": "test_backup",
     "unreachable": "test_cli",
     "shutting_down": "test_restart",
+    "missing_field": "test_worker_inputs",
+    "invalid_runbook": "test_runbook_projects",
+    "unsafe_project": "test_runbook_projects",
+    "project_conflict": "test_runbook_projects",
+    "workers_disabled": "test_runbook_projects",
+    "worker_not_found": "test_worker_http",
+    "pipeline_not_found": "test_runs",
+    "too_many_runs": "test_runs",
+    "external_queue": "test_worker_external",
+    "spool_full": "test_spool",
+    "spool_locked": "test_spool",
     # Not reachable on purpose without a fault inside the server:
-    "io": "test_durability", "overloaded": None, "corrupt": None, "internal": None,
+    "io": "test_durability", "overloaded": None, "hooks_unavailable": None, "corrupt": None,
+    "internal": None,
 }
 PUSH, CLAIM = "/v1/queues/q/push", "/v1/queues/q/claim"
 MIB = 1 << 20
@@ -33,23 +48,34 @@ REQUESTS = {
     "invalid_field": ("POST", CLAIM, {"max": 0}),
     "invalid_name": ("PUT", "/v1/queues/.q", {}),
     "invalid_lease_token": ("POST", "/v1/ack", {"leases": [{"token": "x"}]}),
+    "invalid_script": ("PUT", "/v1/queues/hooked", {"on_failure": "nonsense here"}),
+    "missing_var": ("POST", "/v1/queues/strict/push", {"jobs": [{"payload": {}}]}),
     "forbidden_host": ("GET", "/v1/status", None, {"Host": "evil.example"}),
     "forbidden_origin": ("GET", "/v1/status", None, {"Origin": "http://evil.example"}),
     "not_found": ("GET", "/nowhere", None),
     "queue_not_found": ("GET", "/v1/queues/absent", None),
     "job_not_found": ("GET", "/v1/queues/q/jobs/7ZK3M9QAX2B4C", None),
+    "config_not_found": ("GET", "/v1/config/absent", None),
+    "throttle_not_found": ("GET", "/v1/throttles/absent", None),
     "operation_not_found": ("GET", "/v1/operations/999999", None),
+    "project_not_found": ("DELETE", "/v1/projects/absent", None),
+    "run_not_found": ("GET", "/v1/runs/7ZK3M9QAX2B4C", None),
+    "queue_not_external": ("POST", "/v1/queues/q/refresh", None),
     "method_not_allowed": ("POST", "/v1/status", None),
     "queue_exists": ("PUT", "/v1/queues/q", {}, {"If-None-Match": "*"}),
     "wrong_status": ("POST", "/v1/queues/q/retry", {"ids": ["ACTIVE"]}),
     "lease_lost": ("POST", "/v1/ack", {"leases": [{"token": "STALE"}]}),
+    "hook_rejected": ("POST", "/v1/queues/refusing/push", {"jobs": [{}]}),
     "payload_too_large": ("POST", PUSH, {"jobs": [{"payload": "x" * MIB}]}),
     "batch_too_many_jobs": ("POST", PUSH, {"jobs": [{}] * 1001}),
     "batch_too_large": ("POST", PUSH, {"jobs": [{"payload": "x" * (MIB - 2)}] * 17}),
+    "too_many_events": ("POST", "/api/events/ingest", {"events": [{}] * 101}),
     "too_many_headers": ("POST", PUSH, {"jobs": [{"headers": {str(n): "" for n in range(65)}}]}),
     "header_too_large": ("POST", PUSH, {"jobs": [{"headers": {"a": "x" * 4096}}]}),
     "key_too_long": ("POST", PUSH, {"jobs": [{"key": "x" * 513}]}),
     "error_too_long": ("POST", "/v1/fail", {"leases": [{"token": "HELD", "error": "x" * 16385}]}),
+    "script_too_large": ("PUT", "/v1/queues/hooked", {"on_failure": " " * 65537}),
+    "value_too_large": ("PUT", "/v1/config/key", {"value": "x" * 4097}),
     "directory_not_empty": ("POST", "/v1/backup", {"directory": "/"}),
     "backup_failed": ("POST", "/v1/backup", {"directory": "/proc/copy"}),
     "queue_full": ("POST", "/v1/queues/full/push", {"jobs": [{}, {}]}),
@@ -67,6 +93,9 @@ def prepared(_shared_server):
         client.queue("full").create(max_jobs=1)
         client.queue("full").push(1)
         client.queue("heavy").create(max_bytes=20)
+        client.queue("strict").create(vars=["id"])
+        client.queue("refusing").create(on_enqueue=on_enqueue('return { reject = "no" }'),
+                                        hook_timeout_ms=PATIENT_MS)
     queue.push("held", "stale")
     held, stale = queue.claim(2)
     client.ack(stale)
@@ -99,6 +128,7 @@ def test_every_documented_error_has_a_request_or_a_test():
 def test_every_documented_route_is_there(prepared, route):
     client, _ = prepared
     path = route.path.replace("{queue}", "absent-queue").replace("{id}", "7ZK3M9QAX2B4C")
+    path = path.replace("{key}", "absent.key").replace("{name}", "absent")
     if route.path == "/v1/events":
         path += "?type=none-such"  # a stream has no end to read
     reply = client.request(route.method, path)
@@ -106,7 +136,9 @@ def test_every_documented_route_is_there(prepared, route):
         client.request("DELETE", path)
     assert reply.status != 405
     assert reply.status != 404 or reply.code in ("queue_not_found", "job_not_found",
-                                                 "operation_not_found")
+                                                 "operation_not_found", "config_not_found",
+                                                 "throttle_not_found", "project_not_found",
+                                                 "worker_not_found", "run_not_found")
 
 
 class TestOpenApi:
@@ -186,7 +218,11 @@ class TestMetrics:
     @pytest.fixture(scope="class")
     def metrics(self, _shared_server):
         client = _shared_server.client()
-        client.queue("metrics-probe").push_jobs([{"payload": 1}], create=True)
+        queue = client.queue("metrics-probe")
+        client.request("PUT", queue.path(), {"on_failure": BURY, "breaker": {}})
+        client.call("PUT", "/v1/throttles/metrics-probe", {"rate": "1000/s"})
+        queue.push_one(1, fairness_key="acme")
+        client.fail(queue.claim_one())
         return read_metrics(client)
 
     def test_every_documented_metric_is_there_and_no_other(self, metrics):

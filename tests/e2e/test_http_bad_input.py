@@ -89,6 +89,28 @@ CONFIGS = [
            ({"on_dead_webhook": "host"}, "on_dead_webhook"),
            ({"dead_letter_queue": "jobs"}, "dead_letter_queue")),
     *cases("invalid_name", ({"dead_letter_queue": ".x"}, "dead_letter_queue")),
+    *cases("unknown_field", ({"breaker": {"canary": 1}}, "breaker.canary")),
+    *cases("invalid_request", ({"concurrency": "5"}, "concurrency"),
+           ({"concurrency_per_key": []}, "concurrency_per_key"), ({"breaker": True}, "breaker"),
+           ({"breaker": {"window": False}}, "breaker.window")),
+    *cases("invalid_field", ({"concurrency": 0}, "concurrency"),
+           ({"concurrency": -1}, "concurrency"), ({"concurrency": 1.5}, "concurrency"),
+           ({"concurrency_per_key": 0}, "concurrency_per_key"),
+           ({"breaker": {"failure_rate": 0}}, "breaker.failure_rate"),
+           ({"breaker": {"failure_rate": 1.1}}, "breaker.failure_rate"),
+           ({"breaker": {"window": "2h"}}, "breaker.window"),
+           ({"breaker": {"min": 0}}, "breaker.min"), ({"breaker": {"pause": 0}}, "breaker.pause"),
+           ({"breaker": {"canaries": 1001}}, "breaker.canaries")),
+    *cases("invalid_request", ({"on_enqueue": 1}, "on_enqueue"), ({"on_failure": []}, "on_failure"),
+           ({"on_hook_error": True}, "on_hook_error"),
+           ({"hook_timeout_ms": "10ms"}, "hook_timeout_ms"),
+           ({"hook_memory_bytes": "1MiB"}, "hook_memory_bytes")),
+    *cases("invalid_script", ({"on_enqueue": ""}, "on_enqueue"), ({"on_failure": ""}, "on_failure")),
+    *cases("invalid_field", ({"on_hook_error": "ignore"}, "on_hook_error"),
+           ({"hook_timeout_ms": 0}, "hook_timeout_ms"),
+           ({"hook_timeout_ms": 1001}, "hook_timeout_ms"),
+           ({"hook_memory_bytes": 131071}, "hook_memory_bytes"),
+           ({"hook_memory_bytes": 67108865}, "hook_memory_bytes")),
 ]
 
 
@@ -114,6 +136,8 @@ PUSHES = [
            ({"jobs": [1]}, "jobs"), ({"jobs": [None]}, "jobs"), (job(headers=[]), "headers"),
            (job(headers={"a": 1}), "headers"), (job(headers={"a": None}), "headers"),
            (job(priority="1"), "priority"), (job(key=1), "key"), (job(delay=True), "delay"),
+           (job(fairness_key=1), "fairness_key"), (job(weight="3"), "weight"),
+           (job(throttle_keys="api"), "throttle_keys"), (job(throttle_keys=[1]), "throttle_keys"),
            (job(ttl=[]), "ttl"), ({"jobs": [{"payload_base64": 1}]}, "payload_base64"),
            (job() | {"create": "yes"}, "create")),
     *cases("invalid_field", (job(priority=-1), "priority"), (job(priority=2**32), "priority"),
@@ -387,7 +411,8 @@ def test_a_name_within_the_pattern_is_taken(api, namespace, name):
 @pytest.mark.parametrize("path", sorted(api_page.methods_by_path()))
 def test_a_known_path_with_another_method_names_the_methods_it_has(guarded, path):
     allowed = api_page.methods_by_path()[path]
-    real = path.replace("{queue}", "jobs").replace("{id}", "7ZK3M9QAX2B4C")
+    real = (path.replace("{queue}", "jobs").replace("{id}", "7ZK3M9QAX2B4C")
+            .replace("{key}", "card.retry_ms").replace("{name}", "shop"))
     if "{queue}" in path:
         real += f"?namespace={guarded.namespace}"
     before = guarded.snapshot()

@@ -29,6 +29,10 @@ def whole_requests(queue, token):
         post(queue.path("/push"), {"jobs": [job, {"payload_base64": "AAEC"}], "create": False}),
         post(queue.path("/claim"), {"max": 2, "wait": 0, "lease": "1m", "lane": "any",
                                     "worker": "w"}),
+        post("/api/events/ingest?queue=fuzzed", {"events": [
+            {"id": "01A", "type": "t", "timestamp": "2026-01-31T08:15:00Z", "data": [1, "x"]},
+            {"id": "01B", "type": "reprise.push", "data": {
+                "namespace": queue.namespace, "queue": queue.name, "create": True, "job": job}}]}),
         post("/v1/ack", {"leases": [{"token": token}]}),
         post("/v1/fail", {"leases": [{"token": token, "error": "e", "delay": 1, "final": False}]}),
         post("/v1/release", {"leases": [{"token": token, "delay": "1s"}]}),

@@ -9,7 +9,7 @@ from times import assert_close, seconds_since_1970
 from waiting import eventually, time_passes
 
 SHOWN_FIELDS = {"id", "queue", "namespace", "status", "lane", "payload", "headers", "priority",
-                "key", "attempts", "failures", "pushed_at", "due_at", "expires_at",
+                "fairness_key", "weight", "throttle_keys", "key", "attempts", "failures", "pushed_at", "due_at", "expires_at",
                 "lease_expires_at", "worker", "last_error", "history", "generation", "ended_at",
                 "last_error_type", "reason", "origin_queue"}
 
@@ -119,7 +119,8 @@ class TestShow:
         assert_close(job.pop("pushed_at"), time.time())
         assert job == {"id": job_id, "queue": "jobs", "namespace": queue.namespace,
                        "status": "pending", "lane": "fresh", "payload": {"id": 1},
-                       "headers": {"tenant": "a"}, "priority": 7, "key": "k1", "attempts": 0,
+                       "headers": {"tenant": "a"}, "priority": 7, "fairness_key": "default",
+                       "weight": 1, "throttle_keys": [], "key": "k1", "attempts": 0,
                        "failures": 0, "generation": 1, "due_at": None, "expires_at": None,
                        "lease_expires_at": None, "ended_at": None, "worker": None,
                        "last_error": None, "last_error_type": None, "reason": None,
@@ -165,6 +166,7 @@ class TestDeadLetter:
         event, meta = job["dead_letter"]["event"], job["dead_letter"]["meta"]
         assert event == {"id": job_id, "queue": "jobs", "namespace": queue.namespace,
                          "payload": {"id": 1}, "headers": {"tenant": "a"}, "priority": 1000,
+                         "fairness_key": "default", "weight": 1, "throttle_keys": [],
                          "key": "k1", "pushed_at": job["pushed_at"]}
         assert (job["reason"], job["ended_at"]) == ("max_attempts", meta["deadLetteredAt"])
         for moment in ("firstAttemptAt", "deadLetteredAt"):

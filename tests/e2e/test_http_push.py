@@ -54,6 +54,31 @@ def test_the_empty_payload_of_bytes_is_not_null(queue):
     assert queue.claim_one()["payload_base64"] == ""
 
 
+def test_what_shares_claims_out_is_shown_with_the_job(queue):
+    given = {"fairness_key": "acme €", "weight": 3, "throttle_keys": ["api", "b/c"]}
+    shown = queue.job(queue.push_one(1, **given))
+    assert {name: shown[name] for name in given} == given
+    plain = queue.job(queue.push_one(1))
+    assert [plain[name] for name in given] == ["default", 1, []]
+
+
+def test_a_throttle_that_is_named_again_counts_once(queue):
+    job_id = queue.push_one(1, throttle_keys=["b", "a", "b", "a"])
+    assert queue.job(job_id)["throttle_keys"] == ["b", "a"]
+
+
+def test_a_fairness_key_weight_or_throttle_out_of_its_range_refuses_that_job_only(queue):
+    bad = [("fairness_key", ""), ("fairness_key", "x" * 201), ("fairness_key", "é" * 101),
+           ("weight", 0), ("weight", 1001), ("weight", 1.5), ("throttle_keys", [""]),
+           ("throttle_keys", ["x" * 201]), ("throttle_keys", [str(n) for n in range(17)])]
+    results = queue.push_jobs([{field: value} for field, value in bad] + [{}])
+    assert [result["status"] for result in results] == ["rejected"] * len(bad) + ["pushed"]
+    for (field, value), result in zip(bad, results):
+        assert result["error"]["code"] == "invalid_field", value
+        assert field in result["error"]["message"]
+    assert queue.counts() == {"pending": 1}
+
+
 def test_headers_and_priority_come_back(queue):
     headers = {"tenant": "a", "Ünïcode": "wört 😀", "empty": "", "case": "x", "Case": "y"}
     queue.push_one(1, headers=headers, priority=4294967295)

@@ -11,18 +11,23 @@ from waiting import eventually
 
 DEFAULT_CONFIG = {"lease": "30s", "ttl": None, "retry": {"attempts": 0, "cooldown": "0s"},
                   "fetch": {"retry_share": 0.2, "retry_in_flight": None},
+                  "concurrency": None, "concurrency_per_key": None, "breaker": None,
                   "max_jobs": None, "max_bytes": None, "key_window": "1d",
                   "dead_letter_queue": None, "keep_dead": None, "max_dead": None,
-                  "keep_completed": None, "on_dead_webhook": None}
+                  "keep_completed": None, "on_dead_webhook": None, "on_enqueue": None,
+                  "on_failure": None, "on_hook_error": "retry", "hook_timeout_ms": None,
+                  "hook_memory_bytes": None, "vars": [], "defaults": None}
 ZERO_TOTALS = dict.fromkeys(["pushed", "duplicates", "claimed", "completed", "failed", "released",
                              "lease_expired", "expired", "died", "dropped", "corrupt", "moved_in",
                              "moved_out", "claimed_retry", "retried", "purged", "dead_expired",
                              "dead_evicted"], 0)
 ZERO_LANES = {"fresh": 0, "retry": 0, "retry_in_flight": 0, "retry_credit": 0,
               "retries_by_failures": dict.fromkeys([*map(str, range(1, 10)), "10+"], 0)}
+ZERO_KEYS = {"active": 0, "top": [],
+             "other": {"pending": 0, "active": 0, "delivered": 0, "share": 0}}
 ZERO_STATS = {"scheduled": 0, "pending": 0, "active": 0, "failed": 0, "dead": 0, "completed": 0,
               "bytes": 0, "oldest_pending_age": None, "waiting_claims": 0,
-              "completed_kept": 0, "lanes": ZERO_LANES,
+              "completed_kept": 0, "lanes": ZERO_LANES, "keys": ZERO_KEYS,
               "rates": {"push": 0.0, "claim": 0.0, "completion": 0.0, "failure": 0.0},
               "totals": ZERO_TOTALS}
 
@@ -31,7 +36,8 @@ def test_a_new_queue_has_the_documented_shape_and_defaults(absent_queue):
     shown = absent_queue.create()
     assert_close(shown.pop("created_at"), time.time())
     assert shown == {"name": "jobs", "namespace": absent_queue.namespace, "paused": False,
-                     "config": DEFAULT_CONFIG, "stats": ZERO_STATS}
+                     "config": DEFAULT_CONFIG, "hooks": {}, "breaker": None,
+                     "stats": ZERO_STATS}
 
 
 @pytest.mark.parametrize("body", [None, b"", b"{}"])
@@ -101,6 +107,54 @@ def test_null_restores_each_default_and_leaves_the_others(absent_queue, field):
     absent_queue.create(**FAILURE_CONFIG)
     assert absent_queue.patch(**{field: None})["config"] == (
         DEFAULT_CONFIG | FAILURE_CONFIG | {field: DEFAULT_CONFIG[field]})
+
+
+DEFAULT_BREAKER = {"failure_rate": 0.5, "window": "1m", "min": 20, "pause": "30s", "canaries": 1}
+
+
+def test_concurrency_is_kept_as_it_was_given(absent_queue):
+    given = {"concurrency": 50, "concurrency_per_key": 5}
+    assert absent_queue.create(**given)["config"] == DEFAULT_CONFIG | given
+    assert absent_queue.patch(concurrency=None)["config"] == DEFAULT_CONFIG | {
+        "concurrency_per_key": 5}
+
+
+def test_a_breaker_is_replaced_as_a_whole(absent_queue):
+    given = {"failure_rate": 0.9, "window": "5m", "min": 7, "pause": "10s", "canaries": 3}
+    assert absent_queue.create(breaker=given)["config"]["breaker"] == given
+    assert absent_queue.patch(lease="1s")["config"]["breaker"] == given
+    assert absent_queue.patch(breaker={"min": 8})["config"]["breaker"] == (
+        DEFAULT_BREAKER | {"min": 8})
+    assert absent_queue.patch(breaker={})["config"]["breaker"] == DEFAULT_BREAKER
+    assert absent_queue.patch(breaker=None)["config"]["breaker"] is None
+
+
+def test_a_queue_with_a_breaker_tells_its_state(absent_queue):
+    shown = absent_queue.create(breaker={"min": 1000})
+    closed = {"state": "closed", "open_until": None, "opened": 0, "spared": 0, "failure_rate": 0,
+              "ended": 0, "canaries_out": 0}
+    assert shown["breaker"] == closed
+    absent_queue.push(1, 2)
+    absent_queue.client.ack(absent_queue.claim_one())
+    absent_queue.client.fail(absent_queue.claim_one())
+    assert absent_queue.show()["breaker"] == closed | {"failure_rate": 0.5, "ended": 2}
+    assert absent_queue.patch(breaker=None)["breaker"] is None
+
+
+def test_the_keys_that_have_jobs_are_listed(queue):
+    queue.push_jobs([{"fairness_key": "acme", "weight": 3}] * 3 + [{}])
+    keys = queue.stats()["keys"]
+    assert keys["active"] == 2 and keys["other"] == ZERO_KEYS["other"]
+    idle = {"active": 0, "delivered": 0, "share": 0}
+    assert keys["top"] == [{"key": "acme", "pending": 3, "weight": 3} | idle,
+                           {"key": "default", "pending": 1, "weight": 1} | idle]
+    for job in queue.claim(4):
+        queue.client.ack(job)
+    keys = queue.stats()["keys"]
+    assert keys["active"] == 0
+    gone = {"pending": 0, "active": 0, "weight": None}
+    assert keys["top"] == [{"key": "acme", "delivered": 3, "share": 0.75} | gone,
+                           {"key": "default", "delivered": 1, "share": 0.25} | gone]
 
 
 @pytest.mark.parametrize("method, suffix, body", [

@@ -35,10 +35,17 @@ def shell(server):
     path = f"{Path(binary()).parent}:{os.environ['PATH']}"
     env = clean_environment(PATH=path, REPRISE_URL=server.url)
 
+    directory = ROOT
+
     def run(line):
+        nonlocal directory
+        if line.startswith("cd "):  # holds for the lines that follow
+            directory = directory / line.removeprefix("cd ")
+            return subprocess.CompletedProcess(line, 0 if directory.is_dir() else 1, line, "")
         line = line.replace(DEFAULT_ADDRESS, f"127.0.0.1:{server.port}")
-        return subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=ROOT, env=env, text=True,
-                              capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+        return subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=directory, env=env,
+                              text=True, capture_output=True, timeout=60,
+                              stdin=subprocess.DEVNULL)
     return run
 
 

@@ -56,7 +56,8 @@ def test_status_has_the_documented_shape(busy):
     status = busy.client().get("/v1/status")
     assert set(status) == {"version", "started_at", "uptime", "durability", "storage",
                            "data_bytes", "disk_free_bytes", "disk_low", "queues", "jobs",
-                           "waiting_claims", "connections", "operations", "webhooks"}
+                           "waiting_claims", "connections", "operations", "webhooks", "workers"}
+    assert status["workers"] == {"projects": 0, "running": 0, "active": 0}
     assert status["jobs"] == {"scheduled": 1, "pending": 2, "active": 1, "failed": 1, "dead": 1}
     assert (status["queues"], status["waiting_claims"], status["disk_low"]) == (1, 0, False)
     assert (status["operations"], status["webhooks"]) == ([], {"pending": 0})

@@ -8,19 +8,25 @@ ARROWS = {
     "model": ["base"],
     "engine": ["model"],
     "storage": ["model"],
-    "broker": ["engine", "storage"],
-    "server": ["broker"],
+    "hooks": ["model"],
+    "broker": ["engine", "storage", "hooks"],
+    "runbook": ["model"],
+    "worker": ["broker", "runbook"],
+    "server": ["broker", "worker"],
     "webhook": ["model"],
     "client": ["model"],
-    "cli": ["client", "model"],
+    "spool": ["client"],
+    "cli": ["client", "runbook", "spool"],
     "daemon": ["server", "webhook"],
-    "main": ["cli", "daemon"],
+    "main": ["cli", "daemon", "hooks", "worker"],
 }
 # Headers made by the build, and helpers that only tests may use.
 GENERATED = ("reprise_version.h", "embedded/")
 TEST_ONLY = ("support/",)
 # Of storage/: the journal uses RocksDB's file system, so that tests can put a faulty one in its place.
 ROCKSDB_FOLDERS = ("rocksdb", "journal", "durable")
+# What runs scripts, and locks their process in, is in one folder.
+HOST_HEADERS = ("lua", "lauxlib.h", "seccomp.h")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 DEPS = re.compile(r"\bDEPS\b([a-z\s]*)")
@@ -54,6 +60,8 @@ def check_angled(path, src, name):
     if name.startswith("rocksdb/") and not any(src / "storage" / part in path.parents
                                                for part in ROCKSDB_FOLDERS):
         return f"<{name}> belongs in storage/rocksdb/, journal/ and durable/"
+    if name.startswith(HOST_HEADERS) and src / "hooks" / "host" not in path.parents:
+        return f"<{name}> belongs in hooks/host/"
     return None
 
 

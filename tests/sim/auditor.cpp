@@ -37,6 +37,32 @@ void Auditor::told_leased(JobKey job, Timestamp until, std::uint64_t touches_the
   if (touches(job) == touches_then) leased_until_[job.seq] = until;
 }
 
+std::uint64_t Auditor::throttle_changed(const Throttle& throttle) {
+  spending_.erase({throttle.ns, throttle.key});
+  return ++changes_[{throttle.ns, throttle.key}];
+}
+
+void Auditor::told_throttle(const Throttle& throttle, Timestamp at, std::uint64_t changes) {
+  if (changes_.at({throttle.ns, throttle.key}) != changes) return;
+  spending_[{throttle.ns, throttle.key}] = {.throttle = throttle, .since = at};
+}
+
+void Auditor::told_started(const std::string& ns, const JobRecord& record, Timestamp at) {
+  const auto& named = record.scheduling.throttle_keys;
+  for (const std::string& key : std::set<std::string>(named.begin(), named.end())) {
+    const auto found = spending_.find({ns, key});
+    if (found == spending_.end()) continue;
+    auto& [throttle, since, started] = found->second;
+    const std::uint64_t come = static_cast<std::uint64_t>((at - since).count()) *
+                               throttle.rate.count /
+                               static_cast<std::uint64_t>(throttle.rate.per.count());
+    ++started;
+    require(started <= throttle.burst + come,
+            "throttle '" + key + "' has let " + std::to_string(started) + " go, and had " +
+                std::to_string(throttle.burst + come) + " tokens");
+  }
+}
+
 void Auditor::check_nothing_is_lost(const Image& image) const {
   std::set<Seq> open;  // to be worked off, or dead
   std::set<Seq> completed;

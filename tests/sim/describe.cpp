@@ -45,6 +45,55 @@ std::string status_text(const std::optional<JobStatus>& status) {
   return status ? std::string(status_name(*status)) : "none";
 }
 
+std::string scheduling_text(const Scheduling& scheduling) {
+  return fmt::format("fair '{}' weight {} throttles {}", scheduling.fairness_key, scheduling.weight,
+                     fmt::join(scheduling.throttle_keys, ","));
+}
+
+std::string message_text(const HookMessage& message) {
+  return fmt::format("{} attempts {} failures {} error '{}' '{}' first {} [{}]", message.id,
+                     message.attempts, message.failures, message.error, message.error_type,
+                     at(message.first_attempt_at), describe(*message.job));
+}
+
+std::string outcome_text(const HookOutcome& outcome) {
+  if (const auto* failure = std::get_if<HookFailure>(&outcome)) {
+    return fmt::format("{}: {}", hook_fault_name(failure->fault), failure->message);
+  }
+  if (const auto* verdict = std::get_if<FailureVerdict>(&outcome)) {
+    return verdict->retry ? "retry after " + wait(verdict->delay) : "dlq '" + verdict->reason + "'";
+  }
+  const auto& verdict = std::get<EnqueueVerdict>(outcome);
+  return fmt::format(
+      "fair '{}' weight {} throttles {} {}", verdict.fairness_key.value_or(""),
+      number_or_none(verdict.weight),
+      verdict.throttle_keys ? fmt::format("{}", fmt::join(*verdict.throttle_keys, ",")) : "none",
+      verdict.reject ? "rejected" : "");
+}
+
+std::string breaker_text(const std::optional<OutagePolicy>& policy) {
+  if (!policy) return "none";
+  return fmt::format("{} of {} in {} pause {} canaries {}", policy->failure_rate_ppm, policy->min,
+                     wait(policy->window), wait(policy->pause), policy->canaries);
+}
+
+std::string outage_text(const std::optional<OutageStats>& stats) {
+  if (!stats) return "none";
+  return fmt::format("{} until {} opened {} spared {} rate {} of {} canaries {}",
+                     breaker_state_name(stats->state), at(stats->open_until), stats->opened,
+                     stats->spared, stats->failure_rate, stats->ended, stats->canaries_out);
+}
+
+std::string hook_stats_text(const std::optional<HookStats>& stats) {
+  if (!stats) return "none";
+  return fmt::format(
+      "{} {} until {} in a row {} opened {} succeeded {} failed {} in flight {} "
+      "last '{}' {}",
+      stats->version, breaker_state_name(stats->breaker), at(stats->open_until),
+      stats->failures_in_a_row, stats->opened, stats->succeeded, fmt::join(stats->failed, ","),
+      stats->in_flight, stats->last_error, at(stats->last_error_at));
+}
+
 std::string_view lane_choice_name(LaneChoice choice) {
   switch (choice) {
     case LaneChoice::any:
@@ -77,13 +126,18 @@ std::string describe(const QueueRecord& queue) {
   const QueueConfig& config = queue.config;
   return fmt::format(
       "{} #{} {}created {} lease {} ttl {} retry {} share {} in flight {} max_jobs {} max_bytes {} "
-      "key_window {} dead letters '{}' keep_dead {} max_dead {} keep_completed {} webhook '{}'",
+      "key_window {} dead letters '{}' keep_dead {} max_dead {} keep_completed {} webhook '{}' "
+      "hooks "
+      "'{}' '{}' else {} timeout {} concurrency {} per key {} breaker {}",
       describe(queue.name), queue.number, queue.paused ? "paused " : "", at(queue.created_at),
       wait(config.lease), wait_or_none(config.ttl), policy_text(config.retry),
       config.fetch.retry_share_ppm, number_or_none(config.fetch.retry_in_flight),
       number_or_none(config.max_jobs), number_or_none(config.max_bytes), wait(config.key_window),
       config.dead_letter_queue, wait_or_none(config.keep_dead), number_or_none(config.max_dead),
-      wait_or_none(config.keep_completed), config.on_dead_webhook);
+      wait_or_none(config.keep_completed), config.on_dead_webhook, config.hooks[0], config.hooks[1],
+      on_hook_error_name(config.on_hook_error), number_or_none(config.hook_timeout_ms),
+      number_or_none(config.concurrency), number_or_none(config.concurrency_per_key),
+      breaker_text(config.breaker));
 }
 
 std::string describe(const QueueTotals& totals) {
@@ -107,19 +161,21 @@ std::string describe(const QueueStats& stats) {
   const LaneStats& lanes = stats.lanes;
   return fmt::format(
       "{} bytes {} oldest {} waiting {} fresh {} retry {} in flight {} credit {} by failures {}; "
-      "{}",
+      "on_enqueue {}; on_failure {}; breaker {}; {}",
       text, stats.bytes, wait_or_none(stats.oldest_pending_age), stats.waiting_claims, lanes.fresh,
       lanes.retry, lanes.retry_in_flight, lanes.retry_credit,
-      fmt::join(lanes.retries_by_failures, ","), describe(stats.totals));
+      fmt::join(lanes.retries_by_failures, ","), hook_stats_text(stats.hooks[0]),
+      hook_stats_text(stats.hooks[1]), outage_text(stats.breaker), describe(stats.totals));
 }
 
 std::string describe(const JobRecord& record) {
   std::string headers;
   for (const auto& [name, value] : record.headers) headers += name + "=" + value + ",";
   return fmt::format(
-      "pushed {} expires {} priority {} kind {} key '{}' headers {{{}}} payload '{}'",
+      "pushed {} expires {} priority {} kind {} key '{}' headers {{{}}} {} payload '{}'",
       at(record.pushed_at), at(record.expires_at), record.priority,
-      static_cast<int>(record.payload_kind), record.key, headers, record.payload);
+      static_cast<int>(record.payload_kind), record.key, headers,
+      scheduling_text(record.scheduling), record.payload);
 }
 
 std::string describe(const JobState& state) {
@@ -133,12 +189,12 @@ std::string describe(const JobState& state) {
   return fmt::format(
       "{} failures {} attempts {} generation {} due {} returned {} from '{}' lease {:x} {}-{} "
       "worker "
-      "'{}' first {} error '{}' '{}' death {} by {} at {} history{}",
+      "'{}' first {} error '{}' '{}' death {} '{}' by {} {} at {} history{}",
       status_name(state.status), state.failures, state.attempts, state.generation, at(state.due),
       at(state.returned_at), state.origin_queue, state.lease_nonce, at(state.lease_started_at),
       at(state.lease_deadline), state.worker, at(state.first_attempt_at), state.last_error,
-      state.last_error_type, death_reason_name(state.death_reason),
-      decided_by_name(state.decided_by), at(state.ended_at), history);
+      state.last_error_type, death_reason_name(state.death_reason), state.death_note,
+      decided_by_name(state.decided_by), state.hook_version, at(state.ended_at), history);
 }
 
 std::string describe(const std::pair<JobRecord, JobState>& dead) {
@@ -210,8 +266,9 @@ std::string describe(const SelectionCommand& command) {
 }
 
 std::string describe(const NewJob& job) {
-  return fmt::format("'{}' delay {} priority {} ttl {} key '{}'", job.payload.substr(0, 12),
-                     wait(job.delay), job.priority, job.ttl ? wait(*job.ttl) : "none", job.key);
+  return fmt::format("'{}' delay {} priority {} ttl {} key '{}' {}", job.payload.substr(0, 12),
+                     wait(job.delay), job.priority, job.ttl ? wait(*job.ttl) : "none", job.key,
+                     scheduling_text(job.scheduling));
 }
 
 std::string describe(const PushCommand& command) {
@@ -244,8 +301,61 @@ std::string describe(const ClaimReply& reply) {
 std::string describe(const Acked& acked) { return "acked " + describe(acked.job); }
 
 std::string describe(const Failed& failed) {
-  return fmt::format("{} {} retry {} reason {}", status_name(failed.status), describe(failed.job),
-                     at(failed.retry_at), death_reason_name(failed.reason));
+  return fmt::format("{} {} retry {} reason {} '{}'", status_name(failed.status),
+                     describe(failed.job), at(failed.retry_at), death_reason_name(failed.reason),
+                     failed.death_note);
+}
+
+std::string describe(const ConfigEntry& entry) {
+  return fmt::format("{}/{} '{}' since {}", entry.ns, entry.key, entry.value, at(entry.updated_at));
+}
+
+std::string describe(const Model::Keys& keys) {
+  std::string text;
+  for (const auto& [name, key] : keys) {
+    text += fmt::format("['{}' pending {} active {} weight {}]", name, key.pending, key.active,
+                        key.weight);
+  }
+  return text;
+}
+
+std::string describe(const Throttle& throttle) {
+  return fmt::format("{}/{} {} burst {} since {}", throttle.ns, throttle.key,
+                     format_rate(throttle.rate), throttle.burst, at(throttle.updated_at));
+}
+
+std::string describe(const ThrottleRecord& record) {
+  return fmt::format("{} with {} parts at {}", describe(record.throttle), record.level.parts,
+                     at(record.level.at));
+}
+
+std::string describe(const std::vector<HookWork>& work) {
+  std::string text;
+  for (const HookWork& item : work) {
+    if (const auto* definition = std::get_if<HookDefinition>(&item)) {
+      text +=
+          fmt::format("[#{} {} is '{}' '{}' within {} {}]", definition->queue,
+                      describe(definition->name), definition->sources[0], definition->sources[1],
+                      wait(definition->limits.timeout), definition->limits.memory_bytes);
+    } else if (const auto* call = std::get_if<HookCall>(&item)) {
+      text += fmt::format("[call {} {} of #{}: {}]", call->id, hook_name(call->hook), call->queue,
+                          message_text(call->message));
+    } else if (const auto* abandoned = std::get_if<AbandonedHook>(&item)) {
+      text += fmt::format("[call back {} of #{}]", hook_name(abandoned->hook), abandoned->queue);
+    } else if (const auto* change = std::get_if<ConfigChange>(&item)) {
+      text +=
+          fmt::format("[{}/{} is '{}']", change->ns, change->key, change->value.value_or("(gone)"));
+    }
+  }
+  return text;
+}
+
+std::string describe(const std::vector<HookResult>& results) {
+  std::string text;
+  for (const HookResult& result : results) {
+    text += fmt::format("[{} {}]", result.id, outcome_text(result.outcome));
+  }
+  return text;
 }
 
 std::string describe(const Released& released) { return "released " + describe(released.job); }

@@ -13,6 +13,8 @@
 #include "model/job.h"
 #include "model/operation.h"
 #include "model/queue.h"
+#include "model/throttle.h"
+#include "sim/model.h"
 #include "storage/records.h"
 
 namespace reprise::sim {
@@ -46,6 +48,12 @@ std::string describe(const Released& released);
 std::string describe(const Extended& extended);
 std::string describe(const DroppedJob& dropped);
 std::string describe(const SelectionReply& reply);
+std::string describe(const ConfigEntry& entry);
+std::string describe(const Throttle& throttle);
+std::string describe(const ThrottleRecord& record);
+std::string describe(const std::vector<HookWork>& work);
+std::string describe(const std::vector<HookResult>& results);
+std::string describe(const Model::Keys& keys);
 std::string describe(bool flag);
 
 std::string describe_error(const Error& error);

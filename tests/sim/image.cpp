@@ -1,5 +1,7 @@
 #include "sim/image.h"
 
+#include <algorithm>
+
 #include "sim/describe.h"
 #include "storage/keys.h"
 #include "storage/records.h"
@@ -67,7 +69,22 @@ Status read_meta(const storage::Storage& storage, Image& image) {
     image.webhooks.emplace(webhook, std::pair(*dead->record, *dead->state));
     return ok();
   };
+  const auto take_config = [&](auto, auto value) -> Status {
+    const auto entry = storage::decode_config(value);
+    if (!entry) return entry.error();
+    image.config.emplace(std::pair(entry->ns, entry->key), *entry);
+    return ok();
+  };
+  const auto take_throttle = [&](auto, auto value) -> Status {
+    const auto record = storage::decode_throttle(value);
+    if (!record) return record.error();
+    image.throttles.emplace(std::pair(record->throttle.ns, record->throttle.key),
+                            StoredThrottle{*record});
+    return ok();
+  };
+  REPRISE_TRY(read_all(storage, Keyspace::meta, take_throttle, storage::kThrottlePrefix));
   REPRISE_TRY(read_all(storage, Keyspace::meta, take_operation, storage::kOperationPrefix));
+  REPRISE_TRY(read_all(storage, Keyspace::meta, take_config, storage::kConfigPrefix));
   REPRISE_TRY(read_all(storage, Keyspace::meta, take_audit, storage::kAuditPrefix));
   return read_all(storage, Keyspace::meta, take_webhook, storage::kWebhookPrefix);
 }
@@ -117,6 +134,20 @@ std::string first_difference(std::string_view what, const Map& got, const Map& w
 
 }  // namespace
 
+std::string describe(const StoredThrottle& stored) { return describe(stored.record); }
+
+bool operator==(const StoredThrottle& a, const StoredThrottle& b) {
+  if (a.record.throttle != b.record.throttle) return false;
+  const Throttle& throttle = a.record.throttle;
+  const Timestamp at = std::max(a.record.level.at, b.record.level.at);
+  const auto parts_then = [&](const ThrottleLevel& level) {
+    const auto passed = static_cast<std::uint64_t>((at - level.at).count());
+    const auto full = static_cast<std::uint64_t>(throttle.rate.per.count()) * throttle.burst;
+    return std::min(level.parts + passed * throttle.rate.count, full);
+  };
+  return parts_then(a.record.level) == parts_then(b.record.level);
+}
+
 Result<Image> read_image(const storage::Storage& storage) {
   Image image;
   REPRISE_TRY(read_all(storage, Keyspace::queues, [&](auto, auto value) -> Status {
@@ -145,10 +176,15 @@ Image image_of(const Model& model) {
   Image image{.operations = model.operations(),
               .audit = model.audit(),
               .webhooks = model.webhooks(),
+              .config = model.config(),
               .next_seq = model.next_seq(),
               .next_queue = model.next_queue(),
               .next_operation = model.next_operation(),
               .next_audit = model.next_audit()};
+  for (const auto& [name, bucket] : model.throttles()) {
+    image.throttles.emplace(
+        name, StoredThrottle{{bucket.throttle, {.parts = bucket.least, .at = bucket.at}}});
+  }
   for (const auto& [name, queue] : model.queues()) {
     const QueueNumber number = queue.record.number;
     image.queues.emplace(name, queue.record);
@@ -194,6 +230,10 @@ std::string difference(const Image& got, const Image& want) {
                             [](const WebhookKey& key) {
                               return describe(JobKey{key.queue, key.seq});
                             }),
+           first_difference("config", got.config, want.config,
+                            [](const auto& key) { return key.first + "/" + key.second; }),
+           first_difference("throttle", got.throttles, want.throttles,
+                            [](const auto& key) { return key.first + "/" + key.second; }),
            first_difference(
                "key", got.keys, want.keys,
                [](const auto& key) { return "#" + std::to_string(key.first) + "/" + key.second; }),

@@ -16,6 +16,13 @@
 
 namespace reprise::sim {
 
+// Levels that will be the same from now on are equal, whenever they were taken.
+struct StoredThrottle {
+  ThrottleRecord record;
+  friend bool operator==(const StoredThrottle& a, const StoredThrottle& b);
+};
+std::string describe(const StoredThrottle& stored);
+
 struct Image {
   std::map<JobKey, JobRecord> records;
   std::map<JobKey, JobState> states;  // only of jobs that are not fresh and pending
@@ -25,6 +32,8 @@ struct Image {
   std::map<OperationId, Operation> operations;            // without the words of errors
   std::map<std::uint64_t, AuditRecord> audit;
   Model::Webhooks webhooks;
+  Model::Config config;
+  std::map<std::pair<std::string, std::string>, StoredThrottle> throttles;
   std::map<std::pair<QueueNumber, std::string>, KeyEntry> keys;
   std::map<QueueName, QueueRecord> queues;
   std::map<QueueNumber, QueueTotals> totals;

@@ -23,26 +23,40 @@ std::uint64_t count_alive(const Model::Queue& queue) {
 
 // --- Push.
 
-Result<PushReply> Model::push(const PushCommand& command, Timestamp now) {
+std::optional<Result<PushReply>> Model::push(RequestId id, const PushCommand& command,
+                                             Timestamp now) {
   Queue* queue = find(command.queue);
   if (queue == nullptr) {
     if (!command.create) return error(Errc::queue_not_found);
     queue = &create(command.queue, {}, now);
   }
-  PushReply reply;
-  for (const Result<NewJob>& job : command.jobs) {
-    reply.results.push_back(job ? push_one(*queue, *job, now) : error(job.error().code));
+  WaitingPush push{.id = id, .jobs = command.jobs, .rejected = {}};
+  push.rejected.resize(push.jobs.size());
+  if (!queue->record.config.hook(HookKind::on_enqueue).empty()) {
+    return ask_before_push(*queue, std::move(push), now);
   }
-  serve_waiting(*queue, now);
+  return accept(*queue, push, now);
+}
+
+PushReply Model::accept(Queue& queue, const WaitingPush& push, Timestamp now) {
+  PushReply reply;
+  for (std::size_t i = 0; i < push.jobs.size(); ++i) {
+    const Result<NewJob>& job = push.jobs[i];
+    reply.results.push_back(job ? push_one(queue, *job, push.rejected[i], now)
+                                : error(job.error().code));
+  }
+  serve_waiting(queue, now);
   return reply;
 }
 
-Result<PushedJob> Model::push_one(Queue& queue, const NewJob& job, Timestamp now) {
+Result<PushedJob> Model::push_one(Queue& queue, const NewJob& job,
+                                  const std::optional<std::string>& rejected, Timestamp now) {
   const auto known = queue.keys.find(job.key);
   if (known != queue.keys.end() && known->second.expires_at > now) {
     ++queue.totals.duplicates;
     return PushedJob{known->second.seq, true};
   }
+  if (rejected) return error(Errc::hook_rejected);
   if (disk_low_) return error(Errc::disk_full);
   const QueueConfig& config = queue.record.config;
   const std::optional<Duration> ttl = job.ttl ? job.ttl : config.ttl;
@@ -52,6 +66,7 @@ Result<PushedJob> Model::push_one(Queue& queue, const NewJob& job, Timestamp now
                          .payload_kind = job.payload_kind,
                          .key = job.key,
                          .headers = job.headers,
+                         .scheduling = job.scheduling,
                          .payload = job.payload};
   REPRISE_TRY(check_room(queue, record));
 
@@ -62,6 +77,13 @@ Result<PushedJob> Model::push_one(Queue& queue, const NewJob& job, Timestamp now
     state.status = JobStatus::scheduled;
     state.due = now + job.delay;
   }
+  note_keys(queue);
+  forget_idle_keys(queue);
+  const auto weight = queue.weights.find(job.scheduling.fairness_key);
+  if (weight != queue.weights.end() && weight->second != job.scheduling.weight) {
+    for (FairStretch& stretch : queue.stretches) stretch.see({});
+  }
+  queue.weights[job.scheduling.fairness_key] = job.scheduling.weight;
   queue.jobs[seq] = {record, state, state.status == JobStatus::pending};
   ++queue.totals.pushed;
   note(EventType::pushed);
@@ -83,7 +105,7 @@ std::optional<Result<ClaimReply>> Model::claim(ClaimId id, const ClaimCommand& c
                                                Timestamp now) {
   Queue* queue = find(command.queue);
   if (queue == nullptr) return error(Errc::queue_not_found);
-  ClaimReply reply = grant(*queue, command, now);
+  ClaimReply reply = grant(*queue, id, command, now);
   if (!reply.jobs.empty() || command.wait == Duration::zero()) return reply;
   waiting_.push_back({id, queue->record.number, now + command.wait, command});
   return std::nullopt;
@@ -95,97 +117,10 @@ void Model::cancel_claim(ClaimId id) {
   }
 }
 
-// Fresh jobs by priority, then push order; retries by their retry time, then push order.
-std::map<Seq, Model::Job>::iterator Model::head(Queue& queue, Lane lane) {
-  auto best = queue.jobs.end();
-  const auto place = [&](const Job& job) {
-    return lane == Lane::fresh ? job.record.priority : job.state.due.time_since_epoch().count();
-  };
-  for (auto at = queue.jobs.begin(); at != queue.jobs.end(); ++at) {
-    const Job& job = at->second;  // in push order, so the first of equals stays
-    if (!job.in_lane || job.state.lane() != lane) continue;
-    if (best == queue.jobs.end() || place(job) < place(best->second)) best = at;
-  }
-  return best;
-}
-
-bool Model::has_room_for_retry(const Queue& queue) {
-  const auto& most = queue.record.config.fetch.retry_in_flight;
-  const auto in_flight = std::ranges::count_if(queue.jobs, [](const auto& entry) {
-    return is_active(entry.second) && is_retry(entry.second);
-  });
-  return !most || static_cast<std::uint64_t>(in_flight) < *most;
-}
-
-// While both lanes have a job, each one given earns the retry lane its share of a job.
-std::map<Seq, Model::Job>::iterator Model::next_job(Queue& queue, LaneChoice choice) {
-  const auto none = queue.jobs.end();
-  const auto fresh = choice == LaneChoice::retry ? none : head(queue, Lane::fresh);
-  const auto retry =
-      choice == LaneChoice::fresh || !has_room_for_retry(queue) ? none : head(queue, Lane::retry);
-  if (fresh == none) return retry;
-  if (retry == none) return fresh;
-  queue.credit += queue.record.config.fetch.retry_share_ppm;
-  if (queue.credit < 1'000'000) return fresh;
-  queue.credit -= 1'000'000;
-  return retry;
-}
-
-ClaimReply Model::grant(Queue& queue, const ClaimCommand& command, Timestamp now) {
-  ClaimReply reply;
-  while (!queue.record.paused && reply.jobs.size() < command.max) {
-    const auto found = next_job(queue, command.lane);
-    if (found == queue.jobs.end()) break;
-    auto& [seq, job] = *found;
-    if (job.record.expires_at <= now) {
-      bury(queue, seq, DeathReason::expired, DecidedBy::policy, now);
-      continue;
-    }
-    JobState& state = job.state;
-    job.in_lane = false;
-    state.status = JobStatus::active;
-    if (++state.attempts == 1) state.first_attempt_at = now;
-    state.lease_started_at = now;
-    state.lease_deadline = now + command.lease.value_or(queue.record.config.lease);
-    state.worker = command.worker;
-    ++queue.totals.claimed;
-    if (is_retry(job)) ++queue.totals.claimed_retry;
-    note(EventType::taken);
-    reply.jobs.push_back({.token = {{queue.record.number, seq}, 0},
-                          .record = std::make_shared<const JobRecord>(job.record),
-                          .attempts = state.attempts,
-                          .failures = state.failures,
-                          .lease_deadline = state.lease_deadline,
-                          .last_error = state.last_error});
-  }
-  return reply;
-}
-
 void Model::learn(const ClaimReply& reply) {
   for (const ClaimedJob& claimed : reply.jobs) {
     Queue* queue = find(claimed.token.job.queue);
     queue->jobs.at(claimed.token.job.seq).state.lease_nonce = claimed.token.nonce;
-  }
-}
-
-// First come, first served, among those whose lane has a job.
-void Model::serve_waiting(Queue& queue, Timestamp now) {
-  if (queue.record.paused) return;
-  const auto has_job = [&](LaneChoice choice) {
-    return (choice != LaneChoice::retry && head(queue, Lane::fresh) != queue.jobs.end()) ||
-           (choice != LaneChoice::fresh && head(queue, Lane::retry) != queue.jobs.end() &&
-            has_room_for_retry(queue));
-  };
-  while (true) {
-    const auto first = std::ranges::find_if(waiting_, [&](const WaitingClaim& claim) {
-      return claim.queue == queue.record.number && has_job(claim.command.lane);
-    });
-    if (first == waiting_.end()) return;
-    const WaitingClaim claim = *first;  // others may be served meanwhile, elsewhere
-    ClaimReply reply = grant(queue, claim.command, now);
-    if (reply.jobs.empty()) continue;  // all it could have had was over its ttl
-    answers_.emplace(claim.id, std::move(reply));
-    std::erase_if(waiting_, [&](const WaitingClaim& other) { return other.id == claim.id; });
   }
 }
 
@@ -199,7 +134,7 @@ Result<Model::Held> Model::held(const Result<LeaseToken>& token, Timestamp now) 
   if (found == queue->jobs.end()) return error(Errc::lease_lost);
   const JobState& state = found->second.state;
   if (!is_active(found->second) || state.lease_nonce != token->nonce ||
-      state.lease_deadline <= now) {
+      state.lease_deadline <= now || queue->undecided.contains(found->first)) {
     return error(Errc::lease_lost);
   }
   return Held{queue, found->first, &found->second};
@@ -209,6 +144,7 @@ Result<Acked> Model::ack(const AckItem& item, Timestamp now) {
   const auto lease = held(item.token, now);
   if (!lease) return lease.error();
   Queue& queue = *lease->queue;
+  end_lease(queue, lease->seq, LeaseEnd::succeeded, now);
   if (queue.record.config.keep_completed) {
     end_attempt(*lease->job, AttemptOutcome::completed, {}, now);
     lease->job->state.status = JobStatus::completed;
@@ -222,10 +158,24 @@ Result<Acked> Model::ack(const AckItem& item, Timestamp now) {
   return Acked{item.token->job};
 }
 
-Result<Failed> Model::fail(const FailItem& item, Timestamp now) {
-  const auto lease = held(item.token, now);
-  if (!lease) return lease.error();
-  return end_in_failure(*lease, item, now);
+std::optional<ItemResults<Failed>> Model::fail(RequestId id, std::span<const FailItem> items,
+                                               Timestamp now) {
+  ItemResults<Failed> results;
+  std::size_t undecided = 0;
+  for (const FailItem& item : items) {
+    const auto lease = held(item.token, now);
+    if (!lease) {
+      results.emplace_back(lease.error());
+      continue;
+    }
+    const auto failed = end_in_failure(
+        *lease, {.how = item, .failed_at = now, .request = id, .index = results.size()}, now);
+    if (!failed) ++undecided;
+    results.emplace_back(failed.value_or(Failed{}));
+  }
+  if (undecided == 0) return results;
+  waiting_fails_[id] = {std::move(results), undecided};
+  return std::nullopt;
 }
 
 Result<Released> Model::release(const ReleaseItem& item, Timestamp now) {
@@ -234,6 +184,7 @@ Result<Released> Model::release(const ReleaseItem& item, Timestamp now) {
   Queue& queue = *lease->queue;
   Job& job = *lease->job;
   end_attempt(job, AttemptOutcome::released, {}, now);
+  end_lease(queue, lease->seq, LeaseEnd::neither, now);
   ++queue.totals.released;
   note(EventType::released);
   if (job.record.expires_at <= now) {
@@ -285,7 +236,13 @@ Result<DroppedJob> Model::drop(const QueueName& name, Seq seq, const std::string
   const auto found = queue->jobs.find(seq);
   if (found == queue->jobs.end()) return error(Errc::job_not_found);
   const JobStatus was = effective_status(&found->second.state, now);
+  if (const auto undecided = queue->undecided.find(seq); undecided != queue->undecided.end()) {
+    answer_fail(undecided->second, error(Errc::lease_lost));
+    queue->undecided.erase(undecided);
+  }
+  if (is_active(found->second)) end_lease(*queue, seq, LeaseEnd::neither, now);
   queue->jobs.erase(found);
+  note_keys(*queue);
   if (was != JobStatus::completed) ++queue->totals.dropped;
   note(EventType::dropped);
   write_audit({.action = AuditAction::drop,

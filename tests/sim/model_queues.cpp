@@ -25,6 +25,8 @@ Result<bool> Model::put_queue(const QueueName& name, const QueueConfig& config, 
   REPRISE_TRY(check_dead_letter_queue(name, config));
   if (Queue* queue = find(name)) {
     queue->record.config = config;
+    define_guard(*queue);
+    define_hooks(*queue, now);
     serve_waiting(*queue, now);
     return false;
   }
@@ -39,6 +41,8 @@ Status Model::edit_queue(const QueueName& name, const ConfigEdit& edit, Timestam
   REPRISE_TRY(edit(config));
   REPRISE_TRY(check_dead_letter_queue(name, config));
   queue->record.config = config;
+  define_guard(*queue);
+  define_hooks(*queue, now);
   serve_waiting(*queue, now);
   return ok();
 }
@@ -63,6 +67,7 @@ Status Model::check_dead_letter_queue(const QueueName& name, const QueueConfig& 
 Status Model::pause_queue(const QueueName& name, bool paused, Timestamp now) {
   Queue* queue = find(name);
   if (queue == nullptr) return error(Errc::queue_not_found);
+  if (queue->record.paused == paused) return ok();
   queue->record.paused = paused;
   serve_waiting(*queue, now);
   return ok();
@@ -91,6 +96,7 @@ Status Model::delete_queue(const QueueName& name, const std::string& asked_by, T
     }
   }
   std::erase_if(waiting_, [&](const auto& claim) { return claim.queue == queue->record.number; });
+  forget_hooks(*queue);
   queues_.erase(name);
   return ok();
 }
@@ -116,34 +122,50 @@ Model::Queue* Model::find(QueueNumber number) {
 Model::Queue& Model::create(const QueueName& name, const QueueConfig& config, Timestamp now) {
   Queue& queue = queues_[name];
   queue.record = {.number = next_queue_++, .name = name, .config = config, .created_at = now};
+  define_guard(queue);
+  define_hooks(queue, now);
   return queue;
 }
 
 // --- Time.
 
 void Model::tick(Timestamp now) {
+  told_.tick_is_due = true;  // who is left out now may be served before it is over
+  allow_lateness(now);
   expire_leases(now);
-  std::vector<Queue*> queues;  // as they are now: a death may make one more
-  for (auto& [name, queue] : queues_) queues.push_back(&queue);
-  for (Queue* queue : queues) {
-    std::vector<Seq> over;
-    for (auto& [seq, job] : queue->jobs) {
-      if (!is_alive(job) || is_active(job)) continue;  // work in hand may still finish
-      if (job.record.expires_at <= now) {
-        over.push_back(seq);
-      } else if (waits_for_its_time(job) && job.state.due <= now) {
-        job.in_lane = true;
-      }
-    }
-    for (const Seq seq : over) {
+  // In the order that was told: the first of its key to come to a dead-letter queue says how much
+  // it weighs there.
+  std::vector<std::pair<std::size_t, Queue*>> queues;  // as they are now: a death may make one more
+  for (auto& [name, queue] : queues_) {
+    const std::map<std::size_t, Seq> over = deaths_of_age(queue, now);
+    queues.emplace_back(over.empty() ? SIZE_MAX : over.begin()->first, &queue);
+  }
+  std::ranges::stable_sort(queues, {}, &std::pair<std::size_t, Queue*>::first);
+  for (const auto& [place, queue] : queues) {
+    for (const auto& [death, seq] : deaths_of_age(*queue, now)) {
       bury(*queue, seq, DeathReason::expired, DecidedBy::policy, now);
     }
+    for (auto& [seq, job] : queue->jobs) {
+      if (waits_for_its_time(job) && job.state.due <= now) job.in_lane = true;
+    }
+    advance_guard(*queue, now);
     serve_waiting(*queue, now);
   }
   for (const WaitingClaim& claim : waiting_) {
     if (claim.deadline <= now) answers_.emplace(claim.id, ClaimReply{});
   }
   std::erase_if(waiting_, [&](const WaitingClaim& claim) { return claim.deadline <= now; });
+  settle_lateness(now);
+}
+
+// Work in hand may still finish.
+std::map<std::size_t, Seq> Model::deaths_of_age(const Queue& queue, Timestamp now) const {
+  std::map<std::size_t, Seq> deaths;
+  for (const auto& [seq, job] : queue.jobs) {
+    if (!is_alive(job) || is_active(job) || job.record.expires_at > now) continue;
+    deaths.emplace(death_place(queue, seq), seq);
+  }
+  return deaths;
 }
 
 // In the order in which they ended: each may go on to a claim that waits.
@@ -156,6 +178,7 @@ void Model::expire_leases(Timestamp now) {
     for (auto& [name, queue] : queues_) {
       for (auto& [seq, job] : queue.jobs) {
         if (!is_active(job) || job.state.lease_deadline > now) continue;
+        if (queue.undecided.contains(seq)) continue;
         if (first.job == nullptr ||
             place(queue, seq, job) < place(*first.queue, first.seq, *first.job)) {
           first = {&queue, seq, &job};
@@ -163,11 +186,10 @@ void Model::expire_leases(Timestamp now) {
       }
     }
     if (first.job == nullptr) return;
-    ++first.queue->totals.lease_expired;
     FailItem silent;
     silent.error = "lease expired";
     silent.outcome = AttemptOutcome::lease_expired;
-    end_in_failure(first, silent, now);
+    end_in_failure(first, {.how = silent, .failed_at = now, .request = {}}, now);
   }
 }
 
@@ -207,18 +229,41 @@ std::set<QueueName> Model::queues_that_a_tick_may_make(Timestamp now) const {
 void Model::restart() {
   waiting_.clear();
   answers_.clear();
+  told_ = {};
   events_ = {};
   disk_low_ = false;
+  hook_work_.clear();
+  waiting_fails_.clear();
+  push_answers_.clear();
+  fail_answers_.clear();
   for (auto& [name, queue] : queues_) {
-    queue.credit = 0;
-    for (auto& [seq, job] : queue.jobs) job.in_lane = job.state.status == JobStatus::pending;
+    queue.credits = {0};
+    queue.stretches = {};
+    queue.weights.clear();
+    for (auto& [seq, job] : queue.jobs) {
+      job.in_lane = job.state.status == JobStatus::pending;
+      job.canary = false;
+      // Of the jobs that are there, the latest says it.
+      const Scheduling& scheduling = job.record.scheduling;
+      if (is_alive(job)) queue.weights[scheduling.fairness_key] = scheduling.weight;
+    }
+    queue.guard.reset();
+    define_guard(queue);
+    queue.hooks = {};
+    queue.hook_limits = {};
+    queue.undecided.clear();
+    queue.pushes.clear();
+    define_hooks(queue, {});
+  }
+  for (const auto& [key, entry] : config_) {
+    hook_work_.emplace_back(ConfigChange{entry.ns, entry.key, entry.value});
   }
 }
 
 void Model::keep_credit_of(const Model& before) {
   for (auto& [name, queue] : queues_) {
     const auto found = before.queues_.find(name);
-    if (found != before.queues_.end()) queue.credit = found->second.credit;
+    if (found != before.queues_.end()) queue.credits = found->second.credits;
   }
 }
 
@@ -259,25 +304,32 @@ QueueStats Model::stats_of(const QueueName& name, Timestamp now) const {
   }
   stats.by_status[static_cast<std::size_t>(JobStatus::completed)] = queue.totals.completed;
   stats.bytes = stats.totals.live_bytes;
-  stats.lanes.retry_credit = static_cast<double>(queue.credit) / 1'000'000;
+  stats.lanes.retry_credit = static_cast<double>(*queue.credits.begin()) / 1'000'000;
   if (oldest_fresh) stats.oldest_pending_age = now - *oldest_fresh;
   if (oldest_retry) {
     stats.oldest_pending_age =
         std::max(stats.oldest_pending_age.value_or(Duration{}), now - *oldest_retry);
+  }
+  if (queue.guard) stats.breaker = shown_stats(*queue.guard, now);
+  for (std::size_t kind = 0; kind < kHookKindCount; ++kind) {
+    if (queue.hooks[kind]) stats.hooks[kind] = shown_stats(*queue.hooks[kind], now);
   }
   stats.waiting_claims = static_cast<std::uint64_t>(
       std::ranges::count(waiting_, queue.record.number, &WaitingClaim::queue));
   return stats;
 }
 
-Timestamp Model::next_wake() const {
-  Timestamp next = kNever;
+Timestamp Model::next_wake(Timestamp now) const {
+  Timestamp next = next_token_that_is_awaited(now);
   for (const WaitingClaim& claim : waiting_) next = std::min(next, claim.deadline);
   for (const auto& [name, queue] : queues_) {
+    if (queue.guard && queue.guard->state == BreakerState::open) {
+      next = std::min(next, queue.guard->open_until);
+    }
     for (const auto& [seq, job] : queue.jobs) {
       if (!is_alive(job)) continue;
       if (is_active(job)) {
-        next = std::min(next, job.state.lease_deadline);
+        if (!queue.undecided.contains(seq)) next = std::min(next, job.state.lease_deadline);
         continue;
       }
       next = std::min(next, job.record.expires_at);

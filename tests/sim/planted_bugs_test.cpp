@@ -11,7 +11,7 @@
 namespace reprise::sim {
 namespace {
 
-constexpr std::uint64_t kSeeds = 60;
+constexpr std::uint64_t kSeeds = 1000;
 
 class PlantedBug : public testing::TestWithParam<Sabotage> {};
 
@@ -33,7 +33,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Sabotage::ignore_sync, Sabotage::tear_batch, Sabotage::settle_early,
                     Sabotage::repeat_secrets, Sabotage::keep_failures, Sabotage::leave_letter,
                     Sabotage::forget_ending, Sabotage::forget_kept, Sabotage::forget_webhook,
-                    Sabotage::forget_step, Sabotage::forget_audit, Sabotage::lose_credit),
+                    Sabotage::forget_step, Sabotage::forget_audit, Sabotage::lose_credit,
+                    Sabotage::swap_verdicts, Sabotage::forget_words, Sabotage::forget_verdict,
+                    Sabotage::forget_config, Sabotage::hide_errors, Sabotage::forget_level,
+                    Sabotage::lose_wake, Sabotage::spend_on_dead, Sabotage::take_one_token,
+                    Sabotage::forget_undecided, Sabotage::ignore_weights,
+                    Sabotage::keep_expired_leases, Sabotage::count_spared_failures),
     [](const auto& planted) { return std::string(sabotage_name(planted.param)); });
 
 std::map<std::string, std::uint64_t> happened_on(DiskKind disk, std::uint64_t seeds) {
@@ -54,7 +59,7 @@ TEST(Simulation, MeetsDisksThatFail) {
 }
 
 TEST(Simulation, MeetsWhatItIsMeantToMeet) {
-  auto happened = happened_on(DiskKind::memory, 4 * kSeeds);
+  auto happened = happened_on(DiskKind::memory, kSeeds);
   for (const char* what : {
            "push",
            "duplicate push",
@@ -106,6 +111,27 @@ TEST(Simulation, MeetsWhatItIsMeantToMeet) {
            "dead: lease_expired",
            "dead: worker_lost",
            "dead: expired",
+           "dead: hook",
+           "dead: hook_error",
+           "dead in a hook's own words",
+           "push waits for its hook",
+           "push refused: error hook_rejected",
+           "push refused: error queue_not_found",
+           "fail waits for its hook",
+           "hook asked",
+           "hook called back",
+           "hook answered",
+           "hook failed: error",
+           "hook failed: timeout",
+           "breaker open",
+           "breaker on trial",
+           "config unset",
+           "config unset refused",
+           "throttle set",
+           "throttle unset",
+           "outage",
+           "outage on trial",
+           "failure spared",
            "queue deleted",
            "killed",
            "power cut",

@@ -10,10 +10,13 @@ Run::Run(const SimulationOptions& options)
     : options_(options),
       dice_(options.seed),
       workload_(dice_),
+      runner_(dice_),
       server_({.disk = options.disk,
                .sabotage = options.sabotage,
                .cache_bytes = workload_.cache_bytes(),
-               .seed = dice_.seed()}) {}
+               .seed = dice_.seed()}) {
+  model_.believe(options.sabotage);
+}
 
 void Run::run() {
   for (int i = 0; i < 4 && workload_.starts_configured(); ++i) {
@@ -58,6 +61,16 @@ void Run::step(Step step) {
       return sweep();
     case Step::finish_webhooks:
       return finish_webhooks();
+    case Step::answer_hooks:
+      return answer_hooks(runner_.answer_some());
+    case Step::set_config:
+      return set_config();
+    case Step::unset_config:
+      return unset_config();
+    case Step::set_throttle:
+      return set_throttle();
+    case Step::unset_throttle:
+      return unset_throttle(workload_.throttle());
     case Step::put_queue:
       return put_queue(workload_.queue_name(), workload_.queue_config());
     case Step::edit_queue:
@@ -95,11 +108,20 @@ void Run::step(Step step) {
 
 void Run::push(const PushCommand& command) {
   trace("push {}", describe(command));
-  const auto got = server_.engine().push(command, now_);
-  compare("push", got, model_.push(command, now_));
-  if (!got) return;
-  const QueueNumber queue = model_.queues().at(command.queue).record.number;
-  for (const auto& pushed : got->results) {
+  const RequestId id = ++last_request_;
+  const auto got = server_.engine().push(id, command, now_);
+  listen();
+  compare("push", got, model_.push(id, command, now_));
+  if (got) return pushed(command.queue, *got);
+  waiting_pushes_[id] = command.queue;
+  count("push waits for its hook");
+}
+
+// A push was answered, now or later.
+void Run::pushed(const QueueName& name, const Result<PushReply>& reply) {
+  if (!reply) return count("push refused: " + describe_error(reply.error()));
+  const QueueNumber queue = model_.queues().at(name).record.number;
+  for (const auto& pushed : reply->results) {
     count(!pushed             ? "push refused: " + describe_error(pushed.error())
           : pushed->duplicate ? "duplicate push"
                               : "push");
@@ -113,6 +135,7 @@ void Run::claim(const ClaimCommand& command) {
   const ClaimId id = ++last_claim_;
   trace("claim {}: {}", id, describe(command));
   const auto got = server_.engine().claim(id, command, now_);
+  listen(id, got && *got ? **got : ClaimReply{});
   compare("claim", got, model_.claim(id, command, now_));
   if (got && *got) given(**got);
   count(!got ? "claim waits" : "claim answered at once");
@@ -127,6 +150,10 @@ void Run::given(const ClaimReply& reply) {
     tokens_.push_back(job.token);
     count(job.failures > 0 ? "retry given" : "fresh job given");
     tell_lease_when_synced(job.token.job, job.lease_deadline);
+    const QueueName& queue = server_.engine().queue_record(job.token.job.queue)->name;
+    server_.reply_when_synced([this, ns = queue.ns, record = job.record, at = now_] {
+      auditor_.told_started(ns, *record, at);
+    });
   }
 }
 
@@ -144,6 +171,7 @@ void Run::cancel_some_claim() {
 void Run::cancel_claim(ClaimId id) {
   trace("cancel claim {}", id);
   server_.engine().cancel_claim(id);
+  listen();
   model_.cancel_claim(id);
 }
 
@@ -155,8 +183,20 @@ void Run::ack() {
 }
 
 void Run::fail() {
-  use_tokens(
-      "fail", [&] { return workload_.fail(); }, &Engine::fail, &Model::fail);
+  const auto items = items_with_tokens("fail", [&] { return workload_.fail(); });
+  const RequestId id = ++last_request_;
+  const auto got = server_.engine().fail(id, items, now_);
+  listen();
+  compare("fail", got, model_.fail(id, items, now_));
+  if (got) return failed(*got);
+  count("fail waits for its hook");
+}
+
+// A fail was answered, now or later.
+void Run::failed(const ItemResults<Failed>& results) {
+  for (const auto& result : results) {
+    count(result ? "fail" : "fail refused: " + describe_error(result.error()));
+  }
 }
 
 void Run::release() {
@@ -187,7 +227,7 @@ std::vector<LeaseToken> Run::live_tokens() const {
   std::vector<LeaseToken> live;
   for (const auto& [name, queue] : model_.queues()) {
     for (const auto& [seq, job] : queue.jobs) {
-      if (job.state.status != JobStatus::active) continue;
+      if (job.state.status != JobStatus::active || queue.undecided.contains(seq)) continue;
       live.push_back({{queue.record.number, seq}, job.state.lease_nonce});
     }
   }
@@ -210,6 +250,7 @@ void Run::drop() {
   const auto queue = model_.queues().find(name);
   if (queue != model_.queues().end()) auditor_.end_asked({queue->second.record.number, seq});
   const auto got = server_.engine().drop(name, seq, "me", now_);
+  listen();
   compare("drop", got, model_.drop(name, seq, "me", now_));
   if (got) count("dropped while " + std::string(status_name(got->status)));
 }
@@ -217,6 +258,7 @@ void Run::drop() {
 void Run::put_queue(const QueueName& name, const QueueConfig& config) {
   trace("put queue {}", describe(QueueRecord{.name = name, .config = config}));
   const auto got = server_.engine().put_queue({.queue = name, .config = config}, now_);
+  listen();
   compare("put queue", got ? Result<bool>(got->created) : Result<bool>(got.error()),
           model_.put_queue(name, config, now_));
   if (!got) count("put queue refused: " + describe_error(got.error()));
@@ -224,14 +266,16 @@ void Run::put_queue(const QueueName& name, const QueueConfig& config) {
 
 void Run::edit_queue(const QueueName& name, const ConfigEdit& edit) {
   trace("edit queue {}", describe(name));
-  compare("edit queue", without_value(server_.engine().edit_queue(name, edit, now_)),
-          model_.edit_queue(name, edit, now_));
+  const Status got = without_value(server_.engine().edit_queue(name, edit, now_));
+  listen();
+  compare("edit queue", got, model_.edit_queue(name, edit, now_));
 }
 
 void Run::pause(const QueueName& name, bool paused) {
   trace("{} {}", paused ? "pause" : "resume", describe(name));
-  compare("pause", without_value(server_.engine().pause_queue(name, paused, now_)),
-          model_.pause_queue(name, paused, now_));
+  const Status got = without_value(server_.engine().pause_queue(name, paused, now_));
+  listen();
+  compare("pause", got, model_.pause_queue(name, paused, now_));
 }
 
 void Run::delete_queue() {
@@ -244,8 +288,9 @@ void Run::delete_queue() {
     }
     count("queue deleted");
   }
-  compare("delete queue", without_value(server_.engine().delete_queue(name, "me", now_)),
-          model_.delete_queue(name, "me", now_));
+  const Status got = without_value(server_.engine().delete_queue(name, "me", now_));
+  listen();
+  compare("delete queue", got, model_.delete_queue(name, "me", now_));
 }
 
 void Run::forget_keys() {
@@ -278,11 +323,17 @@ void Run::tick() {
     for (const QueueName& name : names) put_queue(name, {});
   }
   check_answers();
-  trace("tick");
-  server_.engine().tick(now_);
-  hear_events();
-  model_.tick(now_);
+  // Whom a token wakes may make room for another.
+  constexpr int kTicksMax = 20;
+  for (int i = 0; i == 0 || (i < kTicksMax && server_.engine().next_wake() <= now_); ++i) {
+    trace("tick");
+    server_.tick(now_);
+    listen();
+    model_.tick(now_);
+    model_.see_throttles(server_.engine().list_throttles("", now_), now_);
+  }
   require(server_.engine().next_wake() > now_, "a tick has left work behind");
+  require(!model_.somebody_waits_in_vain(now_), "a tick has left somebody waiting");
 }
 
 void Run::seal() {
@@ -323,8 +374,12 @@ void Run::restart(Death death) {
   if (survivor.lost_batches > 0) count("unsynced commits lost");
   if (options_.sabotage == Sabotage::lose_credit) survivor.model.keep_credit_of(model_);
   model_ = std::move(survivor.model);
+  model_.believe(options_.sabotage);
   heard_events_ = {};
+  heard_answers_.clear();
   disk_low_ = false;
+  waiting_pushes_.clear();
+  runner_.lose_all();
   auditor_.check_nothing_is_lost(survivor.image);
   // The wall clock may have been set back meanwhile; what is stored keeps time from following.
   if (dice_.percent(30)) now_ = std::clamp(survivor.clock, kStart, now_);

@@ -14,6 +14,7 @@
 #include "sim/auditor.h"
 #include "sim/describe.h"
 #include "sim/dice.h"
+#include "sim/hook_runner.h"
 #include "sim/model.h"
 #include "sim/server.h"
 #include "sim/simulation.h"
@@ -37,6 +38,7 @@ class Run {
   // run.cpp
   void step(Step step);
   void push(const PushCommand& command);
+  void pushed(const QueueName& name, const Result<PushReply>& reply);
   void claim(const ClaimCommand& command);
   void given(const ClaimReply& reply);
   void tell_lease_when_synced(JobKey job, Timestamp until);
@@ -44,6 +46,7 @@ class Run {
   void cancel_some_claim();
   void ack();
   void fail();
+  void failed(const ItemResults<Failed>& results);
   void release();
   void extend();
   Result<LeaseToken> some_token();
@@ -75,11 +78,24 @@ class Run {
   void sweep();
   void finish_webhooks();
 
+  // run_hooks.cpp
+  void take_hook_work();
+  void answer_hooks(const std::vector<HookResult>& results);
+  void check_hook_answers();
+  void settle_hooks();
+  void set_config();
+  void unset_config();
+  void set_throttle();
+  void unset_throttle(const Throttle& throttle);
+
   // run_checks.cpp
-  void hear_events();
+  // After each command, before the model is given it.
+  void listen() { listen({}, {}); }
+  void listen(ClaimId id, const ClaimReply& reply);
   void check();
   void check_answers();
   void check_queues();
+  void check_keys(const QueueStats& stats);
   void check_operations();
   void compare_text(std::string_view what, const std::string& got, const std::string& expected);
   void drain();
@@ -97,13 +113,10 @@ class Run {
     return result ? ok() : Status(result.error());
   }
 
-  // One of ack, fail, release and extend, for one token or several, good and bad. Returns what
-  // succeeded.
-  template <class MakeItem, class Item, class Done>
-  std::vector<Done> use_tokens(const char* name, const MakeItem& make_item,
-                               ItemResults<Done> (Engine::*engine_call)(std::span<const Item>,
-                                                                        Timestamp),
-                               Result<Done> (Model::*model_call)(const Item&, Timestamp)) {
+  // For one token or several, good and bad.
+  template <class MakeItem>
+  auto items_with_tokens(const char* name, const MakeItem& make_item) {
+    using Item = std::invoke_result_t<MakeItem>;
     std::vector<Item> items;
     for (std::uint64_t n = dice_.percent(70) ? 1 : 1 + dice_.below(4); n > 0; --n) {
       items.push_back(make_item());
@@ -113,11 +126,20 @@ class Run {
       trace("{} {}", name, item.token ? describe(*item.token) : "no token");
       if (!item.token) continue;
       auditor_.token_used(item.token->job);
-      if constexpr (std::is_same_v<Done, Acked>) auditor_.end_asked(item.token->job);
+      if constexpr (std::is_same_v<Item, AckItem>) auditor_.end_asked(item.token->job);
     }
+    return items;
+  }
+  // One of ack, release and extend. Returns what succeeded.
+  template <class MakeItem, class Item, class Done>
+  std::vector<Done> use_tokens(const char* name, const MakeItem& make_item,
+                               ItemResults<Done> (Engine::*engine_call)(std::span<const Item>,
+                                                                        Timestamp),
+                               Result<Done> (Model::*model_call)(const Item&, Timestamp)) {
+    const std::vector<Item> items = items_with_tokens(name, make_item);
     const auto got = (server_.engine().*engine_call)(items, now_);
     require(got.size() == items.size(), fmt::format("{}: a result is missing", name));
-    hear_events();
+    listen();
     std::vector<Done> done;
     for (std::size_t i = 0; i < items.size(); ++i) {
       compare(name, got[i], (model_.*model_call)(items[i], now_));
@@ -139,14 +161,18 @@ class Run {
   const SimulationOptions options_;
   Dice dice_;
   Workload workload_;
+  HookRunner runner_;
   Server server_;
   Model model_;
   Auditor auditor_;
   Timestamp now_ = kStart;
   bool disk_low_ = false;
   ClaimId last_claim_ = 0;
+  RequestId last_request_ = 0;
+  std::map<RequestId, QueueName> waiting_pushes_;
   std::vector<LeaseToken> tokens_;     // all that were ever given
   Model::EventCounts heard_events_{};  // of the open batch, so far
+  std::vector<Engine::ClaimAnswer> heard_answers_;
   std::map<std::string, std::uint64_t> happened_;
 };
 

@@ -33,6 +33,7 @@ void Run::retry() {
   const SelectionCommand command = some_selection();
   trace("retry {}", describe(command));
   const auto got = server_.engine().retry(command, now_);
+  listen();
   compare("retry", got, model_.retry(command, now_));
   if (!got) return count("retry refused: " + describe_error(got.error()));
   if (got->done > 0) count("retry by hand");
@@ -48,6 +49,7 @@ void Run::purge() {
     if (job.seq) auditor_.end_asked({0, *job.seq});
   }
   const auto got = server_.engine().purge(command, now_);
+  listen();
   compare("purge", got, model_.purge(command, now_));
   if (got && got->done > 0) count("purge");
   if (got && got->first_refusal) count("purge refused: " + describe_error(*got->first_refusal));
@@ -56,8 +58,9 @@ void Run::purge() {
 void Run::start_operation() {
   const StartOperationCommand command = workload_.operation();
   trace("start {} of {}", operation_kind_name(command.kind), describe(command.queue));
-  compare("start operation", server_.engine().start_operation(command, now_),
-          model_.start_operation(command, now_));
+  const auto got = server_.engine().start_operation(command, now_);
+  listen();
+  compare("start operation", got, model_.start_operation(command, now_));
 }
 
 OperationId Run::some_operation() { return 1 + dice_.below(model_.next_operation()); }
@@ -71,6 +74,7 @@ void Run::step_operation() {
     for (const Seq seq : step.jobs) auditor_.end_asked({0, seq});
   }
   const auto got = server_.engine().step_operation(step, now_);
+  listen();
   compare("step operation", got, model_.step_operation(step, now_));
   if (!got || !operation || operation->state != OperationState::running) return;
   count(fmt::format("{} by filter {}", operation_kind_name(got->kind),
@@ -102,6 +106,7 @@ void Run::cancel_operation() {
   const OperationId id = some_operation();
   trace("cancel operation {}", id);
   const auto got = server_.engine().cancel_operation(id, "boss", now_);
+  listen();
   compare("cancel operation", got, model_.cancel_operation(id, "boss", now_));
   if (got) count("operation cancelled");
 }

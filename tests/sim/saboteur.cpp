@@ -15,20 +15,59 @@ class RepeatingRandom final : public Random {
   std::uint64_t calls_ = 0;
 };
 
+void fill_up(ThrottleRecord& record) {
+  record.level.parts =
+      static_cast<std::uint64_t>(record.throttle.rate.per.count()) * record.throttle.burst;
+}
+
 }  // namespace
 
 std::string_view sabotage_name(Sabotage sabotage) {
-  static constexpr std::array<std::string_view, 19> kNames = {
-      "None",          "ForgetErase",  "ForgetState", "ForgetKey",    "ForgetServer",
-      "ForgetTotals",  "LoseBatch",    "IgnoreSync",  "TearBatch",    "SettleEarly",
-      "RepeatSecrets", "KeepFailures", "LeaveLetter", "ForgetEnding", "ForgetKept",
-      "ForgetWebhook", "ForgetStep",   "ForgetAudit", "LoseCredit"};
+  static constexpr std::array<std::string_view, 32> kNames = {"None",
+                                                              "ForgetErase",
+                                                              "ForgetState",
+                                                              "ForgetKey",
+                                                              "ForgetServer",
+                                                              "ForgetTotals",
+                                                              "LoseBatch",
+                                                              "IgnoreSync",
+                                                              "TearBatch",
+                                                              "SettleEarly",
+                                                              "RepeatSecrets",
+                                                              "KeepFailures",
+                                                              "LeaveLetter",
+                                                              "ForgetEnding",
+                                                              "ForgetKept",
+                                                              "ForgetWebhook",
+                                                              "ForgetStep",
+                                                              "ForgetAudit",
+                                                              "LoseCredit",
+                                                              "SwapVerdicts",
+                                                              "ForgetWords",
+                                                              "ForgetVerdict",
+                                                              "ForgetConfig",
+                                                              "HideErrors",
+                                                              "ForgetLevel",
+                                                              "LoseWake",
+                                                              "SpendOnDead",
+                                                              "TakeOneToken",
+                                                              "ForgetUndecided",
+                                                              "IgnoreWeights",
+                                                              "KeepExpiredLeases",
+                                                              "CountSparedFailures"};
   return kNames[static_cast<std::size_t>(sabotage)];
 }
 
 std::unique_ptr<Random> Saboteur::make_random(std::uint64_t seed) const {
   if (sabotage_ == Sabotage::repeat_secrets) return std::make_unique<RepeatingRandom>();
   return std::make_unique<SeededRandom>(seed);
+}
+
+bool Saboteur::swallows_tick(const Engine& engine, Timestamp now) const {
+  if (sabotage_ != Sabotage::lose_wake) return false;
+  return std::ranges::any_of(engine.list_throttles("", now), [](const ThrottleStats& stats) {
+    return stats.waiting > 0 && stats.tokens >= 1;
+  });
 }
 
 // Bugs of this kind hide: most of the time all goes well.
@@ -62,6 +101,37 @@ void Saboteur::leave_letter(ChangeSet& changes) {
     if (!moves) continue;
     changes.changes.erase(at);
     return;
+  }
+}
+
+void Saboteur::forget_words(ChangeSet& changes) {
+  for (Change& change : changes.changes) {
+    auto* bury = std::get_if<Bury>(&change);
+    if (bury == nullptr) continue;
+    auto state = std::make_shared<JobState>(*bury->dead.state);
+    state->death_note.clear();
+    bury->dead.state = std::move(state);
+  }
+}
+
+void Saboteur::forget_verdict(ChangeSet& changes) {
+  for (Change& change : changes.changes) {
+    auto* put = std::get_if<PutJob>(&change);
+    if (put == nullptr) continue;
+    auto record = std::make_shared<JobRecord>(*put->record);
+    record->scheduling.weight = 1;
+    put->record = std::move(record);
+  }
+}
+
+void Saboteur::tamper(std::vector<HookResult>& results) const {
+  if (sabotage_ == Sabotage::swap_verdicts && results.size() > 1 &&
+      results[0].outcome.index() == results[1].outcome.index()) {
+    std::swap(results[0].outcome, results[1].outcome);
+  }
+  if (sabotage_ != Sabotage::hide_errors) return;
+  for (HookResult& result : results) {
+    if (std::holds_alternative<HookFailure>(result.outcome)) result.outcome = FailureVerdict{};
   }
 }
 
@@ -103,7 +173,27 @@ void Saboteur::tamper(ChangeSet& changes, storage::Durability& durability) {
       return forget_one<PutOperation>(changes);
     case Sabotage::forget_audit:
       return forget_one<PutAudit>(changes);
+    case Sabotage::forget_words:
+      return forget_words(changes);
+    case Sabotage::forget_verdict:
+      return forget_verdict(changes);
+    case Sabotage::forget_config:
+      return forget_one<PutConfig>(changes);
+    case Sabotage::forget_level:
+      for (Change& change : changes.changes) {
+        if (auto* put = std::get_if<PutThrottle>(&change)) fill_up(put->record);
+      }
+      return;
     case Sabotage::none:
+    case Sabotage::lose_wake:
+    case Sabotage::spend_on_dead:
+    case Sabotage::take_one_token:
+    case Sabotage::forget_undecided:
+    case Sabotage::ignore_weights:
+    case Sabotage::keep_expired_leases:
+    case Sabotage::count_spared_failures:
+    case Sabotage::swap_verdicts:
+    case Sabotage::hide_errors:
     case Sabotage::lose_credit:
     case Sabotage::tear_batch:
     case Sabotage::settle_early:

@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/random.h"
 #include "broker/change_set.h"
+#include "engine/engine.h"
+#include "model/hook.h"
 #include "sim/dice.h"
 #include "storage/storage.h"
 
@@ -33,6 +36,20 @@ enum class Sabotage : std::uint8_t {
   forget_step,     // an operation's progress is not stored
   forget_audit,    // nor what somebody did
   lose_credit,     // the retry lane's credit is not carried on
+  swap_verdicts,   // a hook's verdict is applied to another job
+  forget_words,    // what a hook said about a death is not stored
+  forget_verdict,  // nor what it said about a push
+  forget_config,   // nor a value that hooks look up
+  hide_errors,     // an error of a hook is taken for an answer, so no breaker ever opens
+  forget_level,    // a restart finds all throttles full
+  lose_wake,       // a token comes and nobody who waits for it is woken
+  // Planted in the model: it is the server that looks wrong then.
+  spend_on_dead,          // a job that turns out to be over its ttl costs a token
+  take_one_token,         // a job that names several throttles takes of one of them
+  forget_undecided,       // a failure that waits for its hook does not count as leased
+  ignore_weights,         // all fairness keys weigh the same
+  keep_expired_leases,    // a lease that expires still counts for its key
+  count_spared_failures,  // failures count while the breaker is not closed
 };
 std::string_view sabotage_name(Sabotage sabotage);
 
@@ -42,14 +59,20 @@ class Saboteur {
 
   std::unique_ptr<Random> make_random(std::uint64_t seed) const;
   bool settles_early() const { return sabotage_ == Sabotage::settle_early; }
+  // A tick that comes when a token has come for somebody.
+  bool swallows_tick(const Engine& engine, Timestamp now) const;
   // Before a commit.
   void tamper(ChangeSet& changes, storage::Durability& durability);
+  // Before the engine hears them.
+  void tamper(std::vector<HookResult>& results) const;
   // Of the batch that was next when the server died. Empty: as it should be, nothing.
   ChangeSet torn_half(const ChangeSet& changes) const;
 
  private:
   static void keep_failures(ChangeSet& changes);
   static void leave_letter(ChangeSet& changes);
+  static void forget_words(ChangeSet& changes);
+  static void forget_verdict(ChangeSet& changes);
   template <class Kind>
   void forget_one(ChangeSet& changes);
 

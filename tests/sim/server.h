@@ -33,6 +33,14 @@ class Server {
   Engine& engine() { return core_->engine(); }
   const storage::Storage& storage() const { return disk_->storage(); }
 
+  void tick(Timestamp now) {
+    if (!saboteur_.swallows_tick(core_->engine(), now)) core_->engine().tick(now);
+  }
+  // Answers of hooks as they reach the engine.
+  std::vector<HookResult> as_told(std::vector<HookResult> results) {
+    saboteur_.tamper(results);
+    return results;
+  }
   // Runs once the open batch is durable: a reply leaves.
   void reply_when_synced(std::function<void()> reply) { open_replies_.push_back(std::move(reply)); }
 

@@ -71,8 +71,7 @@ std::string shard_name(const testing::TestParamInfo<SimulatedServer::ParamType>&
 }
 
 INSTANTIATE_TEST_SUITE_P(Memory, SimulatedServer,
-                         testing::Combine(testing::Values(Suite{"Memory", DiskKind::memory,
-                                                                20'000}),
+                         testing::Combine(testing::Values(Suite{"Memory", DiskKind::memory, 8'000}),
                                           testing::Range<std::uint64_t>(0, kShards)),
                          shard_name);
 INSTANTIATE_TEST_SUITE_P(Durable, SimulatedServer,

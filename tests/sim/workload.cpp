@@ -24,6 +24,11 @@ constexpr std::array<std::uint32_t, kStepCount> kWeights = {
     1,   // cancel_operation
     10,  // sweep
     6,   // finish_webhooks
+    60,  // answer_hooks
+    2,   // set_config
+    1,   // unset_config
+    12,  // set_throttle
+    4,   // unset_throttle
     5,   // put_queue
     6,   // edit_queue
     3,   // pause
@@ -56,7 +61,12 @@ Workload::Workload(Dice& dice)
       with_ttl_(dice.percent(50)),
       with_quotas_(dice.percent(30)),
       with_dead_letters_(dice.percent(50)),
-      keeps_ended_(dice.percent(50)) {
+      keeps_ended_(dice.percent(50)),
+      with_hooks_(dice.percent(60)),
+      with_keys_(dice.percent(60)),
+      with_throttles_(dice.percent(50)),
+      with_limits_(dice.percent(40)),
+      with_breaker_(dice.percent(40)) {
   for (std::size_t i = 0; i < kStepCount; ++i) {
     weights_[i] = kWeights[i] * dice.pick<std::uint32_t>({0, 1, 1, 1, 3});
   }
@@ -65,6 +75,11 @@ Workload::Workload(Dice& dice)
     const auto i = static_cast<std::size_t>(step);
     weights_[i] = std::max(weights_[i], kWeights[i]);
   }
+  if (!with_throttles_) {
+    weights_[static_cast<std::size_t>(Step::set_throttle)] = 0;
+    weights_[static_cast<std::size_t>(Step::unset_throttle)] = 0;
+  }
+  if (!with_hooks_) weights_[static_cast<std::size_t>(Step::answer_hooks)] = 0;
 }
 
 QueueName Workload::queue_name() {
@@ -91,7 +106,33 @@ QueueConfig Workload::queue_config() {
   }
   if (dice_.percent(20)) config.on_dead_webhook = "http://hooks.example/dead";
   set_keeping(config);
+  set_hooks(config);
+  set_limits(config);
   return config;
+}
+
+void Workload::set_limits(QueueConfig& config) {
+  if (with_limits_ && dice_.percent(40)) config.concurrency = 1 + dice_.below(6);
+  if (with_limits_ && dice_.percent(50)) config.concurrency_per_key = 1 + dice_.below(3);
+  if (!with_breaker_ || dice_.percent(30)) return;
+  config.breaker =
+      OutagePolicy{.failure_rate_ppm = dice_.pick<std::uint32_t>({1, 300'000, 500'000, 1'000'000}),
+                   .window = dice_.pick<Duration>({1s, 7s, 60s}),
+                   .min = static_cast<std::uint32_t>(1 + dice_.below(5)),
+                   .pause = dice_.pick<Duration>({100ms, 1s, 5s}),
+                   .canaries = static_cast<std::uint32_t>(1 + dice_.below(3))};
+}
+
+// Few scripts, so that a queue gets the same one again.
+void Workload::set_hooks(QueueConfig& config) {
+  config.hooks = {};
+  config.hook_timeout_ms.reset();
+  if (!with_hooks_) return;
+  for (std::string& source : config.hooks) {
+    if (dice_.percent(60)) source = dice_.pick<std::string>({"one", "two"});
+  }
+  config.on_hook_error = dice_.pick({OnHookError::retry, OnHookError::policy, OnHookError::dlq});
+  if (dice_.percent(20)) config.hook_timeout_ms = 5;
 }
 
 void Workload::set_keeping(QueueConfig& config) {
@@ -129,7 +170,29 @@ FetchPolicy Workload::fetch_policy() {
 
 ConfigEdit Workload::config_edit() {
   const QueueConfig other = queue_config();
-  switch (dice_.below(5)) {
+  switch (dice_.below(9)) {
+    case 6:
+      return [other](QueueConfig& config) {
+        config.concurrency = other.concurrency;
+        return ok();
+      };
+    case 7:
+      return [other](QueueConfig& config) {
+        config.concurrency_per_key = other.concurrency_per_key;
+        return ok();
+      };
+    case 8:
+      return [other](QueueConfig& config) {
+        config.breaker = other.breaker;
+        return ok();
+      };
+    case 5:
+      return [other](QueueConfig& config) {
+        config.hooks = other.hooks;
+        config.on_hook_error = other.on_hook_error;
+        config.hook_timeout_ms = other.hook_timeout_ms;
+        return ok();
+      };
     case 0:
       return [other](QueueConfig& config) {
         config.fetch = other.fetch;
@@ -174,7 +237,9 @@ StartOperationCommand Workload::operation() {
 PushCommand Workload::push() {
   PushCommand command{.queue = dice_.percent(90) ? plain_queue_name() : queue_name(),
                       .create = dice_.percent(30)};
-  for (std::uint64_t count = dice_.percent(70) ? 1 : dice_.below(8); count > 0; --count) {
+  std::uint64_t count = dice_.percent(70) ? 1 : dice_.below(8);
+  if (with_keys_ && dice_.percent(10)) count = 30;
+  for (; count > 0; --count) {
     command.jobs.push_back(new_job());
     if (dice_.percent(3)) command.jobs.push_back(Error{Errc::payload_too_large, "too large"});
   }
@@ -191,7 +256,24 @@ NewJob Workload::new_job() {
   if (dice_.percent(30)) job.priority = static_cast<Priority>(dice_.below(3));
   if (with_ttl_ && dice_.percent(30)) job.ttl = dice_.pick<Duration>({1us, 1s, 5s, 10s, 60s});
   if (dice_.percent(30)) job.key = "k" + std::to_string(dice_.below(6));
+  job.scheduling = scheduling();
   return job;
+}
+
+Scheduling Workload::scheduling() {
+  Scheduling scheduling;
+  if (with_keys_ && dice_.percent(80)) {
+    scheduling.fairness_key = dice_.pick<std::string>({"default", "acme", "big", "zeta"});
+    // Mostly the same, so that shares can be told.
+    scheduling.weight = static_cast<std::uint32_t>(
+        dice_.percent(95) ? scheduling.fairness_key.size() % 5 + 1 : 1 + dice_.below(5));
+  }
+  if (with_throttles_ && dice_.percent(60)) {
+    for (std::uint64_t n = 1 + dice_.below(3); n > 0; --n) {
+      scheduling.throttle_keys.push_back("t" + std::to_string(dice_.below(3)));
+    }
+  }
+  return scheduling;
 }
 
 ClaimCommand Workload::claim() {
@@ -224,6 +306,19 @@ ExtendItem Workload::extend() {
   ExtendItem item;
   if (dice_.percent(70)) item.lease = lease();
   return item;
+}
+
+ConfigEntry Workload::config_entry() {
+  return {.ns = dice_.pick<std::string>({"default", "other"}),
+          .key = dice_.pick<std::string>({"rate", "switch"}),
+          .value = std::to_string(dice_.below(100))};
+}
+
+Throttle Workload::throttle() {
+  return {.ns = dice_.percent(80) ? "default" : "other",
+          .key = "t" + std::to_string(dice_.below(3)),
+          .rate = dice_.pick<Rate>({{1, 1s}, {2, 1s}, {10, 1s}, {1000, 1s}, {1, 5s}, {3, 7s}}),
+          .burst = static_cast<std::uint32_t>(1 + dice_.below(4))};
 }
 
 Duration Workload::short_wait() {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "engine/commands.h"
+#include "model/config_entry.h"
+#include "model/throttle.h"
 #include "sim/dice.h"
 
 namespace reprise::sim {
@@ -28,6 +30,11 @@ enum class Step : std::uint8_t {
   cancel_operation,
   sweep,
   finish_webhooks,
+  answer_hooks,
+  set_config,
+  unset_config,
+  set_throttle,
+  unset_throttle,
   put_queue,
   edit_queue,
   pause,
@@ -45,7 +52,7 @@ enum class Step : std::uint8_t {
   cut_power,
   fail_sync,
 };
-inline constexpr std::size_t kStepCount = 31;
+inline constexpr std::size_t kStepCount = 36;
 
 class Workload {
  public:
@@ -65,10 +72,14 @@ class Workload {
   FailItem fail();
   ReleaseItem release();
   ExtendItem extend();
+  ConfigEntry config_entry();
+  Throttle throttle();
   Duration short_wait();  // delays and cooldowns; zero too
   Duration lease();
   Duration time_step();
   bool starts_configured() { return dice_.percent(70); }
+  // After a step: hooks are asked at once, or with what the next steps bring.
+  bool asks_hooks_now() { return with_hooks_ && dice_.percent(70); }
   bool ticks_after_time_step() { return dice_.percent(tick_percent_); }
 
   std::uint64_t cache_bytes() const { return cache_bytes_; }
@@ -79,7 +90,10 @@ class Workload {
  private:
   QueueName plain_queue_name();
   NewJob new_job();
+  Scheduling scheduling();
+  void set_limits(QueueConfig& config);
   void set_keeping(QueueConfig& config);
+  void set_hooks(QueueConfig& config);
 
   Dice& dice_;
   std::array<std::uint32_t, kStepCount> weights_{};
@@ -94,6 +108,11 @@ class Workload {
   bool with_quotas_;
   bool with_dead_letters_;
   bool keeps_ended_;
+  bool with_hooks_;
+  bool with_keys_;  // of fairness
+  bool with_throttles_;
+  bool with_limits_;
+  bool with_breaker_;
   std::uint64_t jobs_made_ = 0;
 };
 

@@ -10,7 +10,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 
 class Route(NamedTuple):
     method: str
-    path: str  # with {queue} and {id}
+    path: str  # with {queue}, {id} and {key}
 
 
 class ErrorLine(NamedTuple):

@@ -105,26 +105,52 @@ class EngineFixture : public testing::Test {
     for (const auto& [number, record] : ledger_.queues) {
       engine_->restore_queue(record, ledger_.totals[number]);
     }
-    std::map<std::pair<QueueNumber, Priority>, std::vector<Seq>> fresh;
+    for (const auto& [name, record] : ledger_.throttles) engine_->restore_throttle(record);
+    struct Alike {
+      QueueNumber queue{};
+      Priority priority{};
+      Scheduling scheduling;
+      std::vector<Seq> seqs;
+    };
+    std::vector<Alike> fresh;
     for (const auto& [key, record] : ledger_.jobs) {
       const auto state = ledger_.states.find(key);
       if (state == ledger_.states.end() && record->expires_at == kNever) {
-        fresh[{key.queue, record->priority}].push_back(key.seq);
+        const auto alike = std::ranges::find_if(fresh, [&](const Alike& jobs) {
+          return jobs.queue == key.queue && jobs.priority == record->priority &&
+                 jobs.scheduling == record->scheduling;
+        });
+        if (alike == fresh.end()) {
+          fresh.push_back({key.queue, record->priority, record->scheduling, {key.seq}});
+        } else {
+          alike->seqs.push_back(key.seq);
+        }
         continue;
       }
       engine_->restore_job({.key = key,
                             .priority = record->priority,
                             .expires_at = record->expires_at,
+                            .scheduling = record->scheduling,
                             .byte_size = record->byte_size(),
                             .state = state == ledger_.states.end() ? nullptr : &*state->second});
     }
-    for (const auto& [lane, seqs] : fresh) engine_->restore_fresh(lane.first, lane.second, seqs);
+    for (const auto& [queue, priority, scheduling, seqs] : fresh) {
+      engine_->restore_fresh(queue, priority, scheduling, seqs);
+    }
+    engine_->finish_restore();
     for (const auto& [id, operation] : ledger_.operations) engine_->restore_operation(operation);
+    for (const auto& [name, entry] : ledger_.config) engine_->restore_config(entry);
   }
 
   // --- Push.
+  // To a queue that asks no hook.
+  Result<PushReply> push_at_once(PushCommand command) {
+    auto reply = engine_->push(next_request_++, std::move(command), now());
+    EXPECT_TRUE(reply) << "a push without a hook is answered at once";
+    return reply ? std::move(*reply) : Result<PushReply>(PushReply{});
+  }
   PushReply push_all(std::vector<Result<NewJob>> jobs) {
-    auto reply = engine_->push({.queue = queue_, .jobs = std::move(jobs)}, now());
+    auto reply = push_at_once({.queue = queue_, .jobs = std::move(jobs)});
     EXPECT_TRUE(reply) << reply.error().detail;
     return reply ? std::move(*reply) : PushReply{};
   }
@@ -202,7 +228,9 @@ class EngineFixture : public testing::Test {
   }
   Result<Failed> fail(const ClaimedJob& job, FailItem item = {}) {
     item.token = job.token;
-    return engine_->fail({&item, 1}, now()).at(0);
+    const auto results = engine_->fail(next_request_++, {&item, 1}, now());
+    EXPECT_TRUE(results) << "a failure without a hook is answered at once";
+    return results ? results->at(0) : Result<Failed>(Failed{});
   }
   Result<Released> release(const ClaimedJob& job, Duration delay = {}) {
     const ReleaseItem item{job.token, delay};
@@ -332,7 +360,8 @@ class EngineFixture : public testing::Test {
   SeededRandom random_{1};
   Limits limits_;
   std::unique_ptr<Engine> engine_ = std::make_unique<Engine>(ledger_, random_, limits_);
-  ClaimId next_claim_ = 1'000'000;  // above the ids that tests give to waiting claims
+  ClaimId next_claim_ = 1'000'000;      // above the ids that tests give to waiting claims
+  RequestId next_request_ = 1'000'000;  // the same of pushes and failures
 };
 
 }  // namespace test

@@ -12,8 +12,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -61,8 +63,11 @@ class FakeBroker final : public Broker {
         return Result<PushReply>(std::move(reply));
       };
   Result<ClaimReply> claim_reply = ClaimReply{};  // of claims that do not wait
+  std::deque<Error> refusals;                     // of acks, fails and releases: the next, one each
+  std::deque<Error> extension_refusals;
   Result<JobView> view = Error{Errc::job_not_found, "no such job"};
   Result<BrowsePage> page = BrowsePage{};
+  std::function<Result<BrowsePage>(const BrowseQuery&)> on_browse;  // empty: `page` for all
   Result<BackupReply> backup_reply = BackupReply{};
   Result<SelectionReply> selection = SelectionReply{};
   Result<Operation> operation = Operation{};
@@ -75,6 +80,13 @@ class FakeBroker final : public Broker {
   bool disk_is_low = false;
   Limits limits_in_force;
   BrokerMetrics metrics_now;
+  std::map<std::pair<std::string, std::string>, ConfigEntry> config;  // by namespace and key
+  std::map<std::string, std::string> notes;
+  std::optional<Error> config_refusal;                                     // of set_config
+  std::map<std::pair<std::string, std::string>, ThrottleStats> throttles;  // the same
+  std::optional<Error> throttle_refusal;                                   // of set_throttle
+  Result<HookTrialReply> hook_trial_reply = HookTrialReply{};
+  Result<HookReplayReply> hook_replay_reply = HookReplayReply{};
 
   // What was asked; read under with_lock() or after wait_for().
   struct Asked {
@@ -102,6 +114,10 @@ class FakeBroker final : public Broker {
     std::vector<OperationId> operation_ids;  // of show_operation and cancel_operation
     std::vector<ErrorGroupsQuery> groupings;
     std::vector<AuditQuery> audits;
+    std::vector<ConfigEntry> config_sets;
+    std::vector<Throttle> throttle_sets;
+    std::vector<HookTrialRequest> hook_trials;
+    std::vector<HookReplayRequest> hook_replays;
   };
 
   // Waits until `condition`, a function of Asked, holds. False after ten seconds.
@@ -178,6 +194,7 @@ class FakeBroker final : public Broker {
     answer_items(asked_.releases, std::move(items), std::move(done),
                  [](JobKey job) { return Released{job}; });
   }
+  void release_own(Done<std::size_t> done) override { done(std::size_t{0}); }
   void extend(std::vector<ExtendItem> items, Done<ItemResults<Extended>> done) override {
     answer_items(asked_.extensions, std::move(items), std::move(done),
                  [](JobKey job) { return Extended{.job = job, .lease_deadline = Timestamp{}}; });
@@ -236,8 +253,9 @@ class FakeBroker final : public Broker {
   }
   void browse(BrowseQuery query, Done<BrowsePage> done) override {
     const std::lock_guard lock(mutex_);
+    auto reply = on_browse ? on_browse(query) : page;
     note(asked_.browses, std::move(query));
-    finish(std::move(done), page);
+    finish(std::move(done), std::move(reply));
   }
 
   void retry(SelectionRequest request, Done<SelectionReply> done) override {
@@ -291,6 +309,81 @@ class FakeBroker final : public Broker {
 
   void on_webhooks(std::function<void()> /*told*/) override {}
 
+  void set_config(ConfigEntry entry, Done<ConfigEntry> done) override {
+    const std::lock_guard lock(mutex_);
+    note(asked_.config_sets, entry);
+    if (config_refusal) return finish(std::move(done), Result<ConfigEntry>(*config_refusal));
+    config[{entry.ns, entry.key}] = entry;
+    finish(std::move(done), Result<ConfigEntry>(std::move(entry)));
+  }
+  void unset_config(std::string ns, std::string key, Done<ConfigEntry> done) override {
+    const std::lock_guard lock(mutex_);
+    finish(std::move(done), find_config(ns, key));
+    config.erase({ns, key});
+  }
+  void show_config(std::string ns, std::string key, Done<ConfigEntry> done) override {
+    const std::lock_guard lock(mutex_);
+    finish(std::move(done), find_config(ns, key));
+  }
+  void list_config(std::string ns, Done<std::vector<ConfigEntry>> done) override {
+    const std::lock_guard lock(mutex_);
+    std::vector<ConfigEntry> list;
+    for (const auto& [name, entry] : config) {
+      if (name.first == ns) list.push_back(entry);
+    }
+    finish(std::move(done), Result<std::vector<ConfigEntry>>(std::move(list)));
+  }
+  void change_notes(std::vector<NoteChange> changes, Done<std::size_t> done) override {
+    const std::lock_guard lock(mutex_);
+    for (const NoteChange& change : changes) {
+      if (change.value) {
+        notes[change.key] = *change.value;
+      } else {
+        notes.erase(change.key);
+      }
+    }
+    finish(std::move(done), Result<std::size_t>(changes.size()));
+  }
+  void list_notes(std::string prefix, Done<std::vector<Note>> done) override {
+    const std::lock_guard lock(mutex_);
+    std::vector<Note> list;
+    for (const auto& [key, value] : notes) {
+      if (key.starts_with(prefix)) list.push_back({key, value});
+    }
+    finish(std::move(done), Result<std::vector<Note>>(std::move(list)));
+  }
+  void set_throttle(Throttle throttle, Done<ThrottleStats> done) override {
+    const std::lock_guard lock(mutex_);
+    note(asked_.throttle_sets, throttle);
+    if (throttle_refusal) return finish(std::move(done), Result<ThrottleStats>(*throttle_refusal));
+    const ThrottleStats set{.throttle = throttle, .tokens = static_cast<double>(throttle.burst)};
+    throttles[{throttle.ns, throttle.key}] = set;
+    finish(std::move(done), Result<ThrottleStats>(set));
+  }
+  void unset_throttle(std::string ns, std::string key, Done<ThrottleStats> done) override {
+    const std::lock_guard lock(mutex_);
+    finish(std::move(done), find_throttle(ns, key));
+    throttles.erase({ns, key});
+  }
+  void show_throttle(std::string ns, std::string key, Done<ThrottleStats> done) override {
+    const std::lock_guard lock(mutex_);
+    finish(std::move(done), find_throttle(ns, key));
+  }
+  void list_throttles(std::string ns, Done<std::vector<ThrottleStats>> done) override {
+    const std::lock_guard lock(mutex_);
+    std::vector<ThrottleStats> list;
+    for (const auto& [name, throttle] : throttles) {
+      if (ns.empty() || name.first == ns) list.push_back(throttle);
+    }
+    finish(std::move(done), Result<std::vector<ThrottleStats>>(std::move(list)));
+  }
+  void try_hook(HookTrialRequest request, Done<HookTrialReply> done) override {
+    answer(asked_.hook_trials, std::move(request), std::move(done), hook_trial_reply);
+  }
+  void replay_hook(HookReplayRequest request, Done<HookReplayReply> done) override {
+    answer(asked_.hook_replays, std::move(request), std::move(done), hook_replay_reply);
+  }
+
   void backup(BackupCommand command, Done<BackupReply> done) override {
     const std::lock_guard lock(mutex_);
     note(asked_.backups, std::move(command));
@@ -340,6 +433,18 @@ class FakeBroker final : public Broker {
     finish(std::move(done), reply);
   }
 
+  Result<ConfigEntry> find_config(const std::string& ns, const std::string& key) const {
+    const auto found = config.find({ns, key});
+    if (found == config.end()) return Error{Errc::config_not_found, "no key '" + key + "'"};
+    return found->second;
+  }
+
+  Result<ThrottleStats> find_throttle(const std::string& ns, const std::string& key) const {
+    const auto found = throttles.find({ns, key});
+    if (found == throttles.end()) return Error{Errc::throttle_not_found, "no throttle " + key};
+    return found->second;
+  }
+
   void answer_stats(QueueName name, Done<QueueStats> done) {
     note(asked_.named, std::move(name));
     finish(std::move(done), stats);
@@ -349,6 +454,13 @@ class FakeBroker final : public Broker {
   void answer_items(std::vector<Item>& asked, std::vector<Item> items, Done<ItemResults<T>> done,
                     Succeed succeed) {
     const std::lock_guard lock(mutex_);
+    auto& refused = std::is_same_v<T, Extended> ? extension_refusals : refusals;
+    if (!refused.empty()) {
+      Error refusal = std::move(refused.front());
+      refused.pop_front();
+      for (Item& item : items) note(asked, std::move(item));
+      return finish(std::move(done), Result<ItemResults<T>>(std::move(refusal)));
+    }
     ItemResults<T> results;
     for (const Item& item : items) {
       if (item.token) {

@@ -24,6 +24,8 @@ struct MapLedger final : Ledger {
   std::map<OperationId, Operation> operations;
   std::map<std::uint64_t, AuditRecord> audit;
   std::map<WebhookKey, EndedJob> webhooks;
+  std::map<std::pair<std::string, std::string>, ConfigEntry> config;        // namespace, key
+  std::map<std::pair<std::string, std::string>, ThrottleRecord> throttles;  // the same
   std::map<KeyName, KeyEntry> keys;
   std::map<QueueNumber, QueueRecord> queues;
   std::map<QueueNumber, QueueTotals> totals;
@@ -119,6 +121,16 @@ struct MapLedger final : Ledger {
     webhooks[key] = std::move(dead);
   }
   void erase_webhook(const WebhookKey& key) override { webhooks.erase(key); }
+  void put_throttle(const ThrottleRecord& record) override {
+    throttles[{record.throttle.ns, record.throttle.key}] = record;
+  }
+  void erase_throttle(const std::string& ns, const std::string& key) override {
+    throttles.erase({ns, key});
+  }
+  void put_config(const ConfigEntry& entry) override { config[{entry.ns, entry.key}] = entry; }
+  void erase_config(const std::string& ns, const std::string& key) override {
+    config.erase({ns, key});
+  }
   void put_server(const ServerState& state) override { server = state; }
 
  private:

@@ -246,4 +246,8 @@ class Queue:
         for moving in ("oldest_pending_age", "rates"):
             del shown["stats"][moving]
         del shown["stats"]["lanes"]["retry_credit"]  # in memory only
+        # What was delivered in the last minute moves by itself, and with it who is at the top.
+        shown["stats"]["keys"] = {
+            entry["key"]: (entry["pending"], entry["active"], entry["weight"])
+            for entry in shown["stats"]["keys"]["top"] if entry["weight"] is not None}
         return shown, self.all_jobs(limit=1000)

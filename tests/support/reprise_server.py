@@ -41,7 +41,7 @@ def die_with_parent():
 class Server:
     """One data directory and the process that serves it, if one runs now."""
 
-    def __init__(self, *args, env=None, listen="127.0.0.1:0"):
+    def __init__(self, *args, env=None, listen="127.0.0.1:0", cwd=None):
         self.folder = Path(tempfile.mkdtemp(prefix="reprise-test-"))
         self.data = self.folder / "data"
         self.log_path = self.folder / "server.log"
@@ -50,6 +50,7 @@ class Server:
         self.args = list(args)
         self.env = dict(env or {})
         self.listen = listen
+        self.cwd = cwd or self.folder
         self.process = None
         self.port = None
 
@@ -63,7 +64,7 @@ class Server:
         self.port_file.unlink(missing_ok=True)
         with open(self.log_path, "ab") as log, open(self.out_path, "ab") as out:
             self.process = subprocess.Popen(
-                self.command(), stdin=subprocess.DEVNULL, stdout=out, stderr=log, cwd=self.folder,
+                self.command(), stdin=subprocess.DEVNULL, stdout=out, stderr=log, cwd=self.cwd,
                 env=clean_environment(**self.env), preexec_fn=die_with_parent)
 
     def start(self, *args, token=None):

@@ -71,6 +71,12 @@ class WebhookReceiver {
     for (std::thread& thread : threads_) thread.join();
   }
 
+  // Ends the connections that there are, as a restart would; new ones are taken.
+  void drop_connections() {
+    const std::lock_guard lock(mutex_);
+    for (const int socket : sockets_) ::shutdown(socket, SHUT_RDWR);
+  }
+
   void answer_with(Answer answer) {
     const std::lock_guard lock(mutex_);
     answer_ = std::move(answer);

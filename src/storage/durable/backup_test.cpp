@@ -8,7 +8,9 @@
 
 #include "storage/durable/durable_storage.h"
 #include "storage/keys.h"
+#include "storage/records.h"
 #include "support/files.h"
+#include "support/live_attributes.h"
 #include "support/storage_contents.h"
 #include "support/temp_directory.h"
 
@@ -83,6 +85,24 @@ TEST_F(Backup, IsADirectoryToGoOnIn) {
   commit(*storage, 31);
   ASSERT_TRUE(storage->reclaim(Keyspace::dead, "a", "b"));
   expect_commits(copy_, 50, 50);
+}
+
+TEST_F(Backup, HasTheAttributesOfJobsInTablesAndInTheJournal) {
+  const auto storage = open(path_);
+  std::map<JobKey, Scheduling> expected;
+  for (Seq seq = 1; seq <= 40; ++seq) {
+    const Scheduling scheduling{.fairness_key = "tenant-" + std::to_string(seq % 5),
+                                .throttle_keys = {"api"}};
+    Batch batch;
+    batch.put(Keyspace::jobs, job_key({1, seq}), encode_job({.scheduling = scheduling}));
+    ASSERT_TRUE(storage->commit(batch, Durability::buffered));
+    expected.emplace(JobKey{1, seq}, scheduling);
+    if (seq == 20) {
+      ASSERT_TRUE(storage->reclaim(Keyspace::dead, "a", "b"));
+    }
+  }
+  ASSERT_TRUE(storage->backup(copy_));
+  EXPECT_EQ(test::live_attributes(*open(copy_)), expected);
 }
 
 TEST_F(Backup, OfAnEmptyStorageIsEmpty) {

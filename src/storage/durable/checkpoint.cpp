@@ -58,8 +58,8 @@ class Checkpoint {
   // The index wants it too, and a record should be read once.
   void note_outline(const std::string& key, std::string_view record) {
     const auto job = parse_job_key(key);
-    const auto outline = decode_job_outline(record);
-    if (job && outline) outlines_.emplace(*job, *outline);
+    auto outline = decode_job_outline(record);
+    if (job && outline) outlines_.add(*job, *std::move(outline));
   }
 
   Status erase(::rocksdb::ColumnFamilyHandle* family, const std::string& key,

@@ -145,7 +145,7 @@ TEST_F(DirectoryOnDisk, OfTheFormerFormatIsRefusedWithBothVersionsAndTheFix) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Errc::io);
   EXPECT_THAT(opened.error().detail,
-              AllOf(HasSubstr(path_), HasSubstr("format 2"), HasSubstr("reads format 3"),
+              AllOf(HasSubstr(path_), HasSubstr("format 2"), HasSubstr("reads formats 3 to 4"),
                     HasSubstr("older reprise")));
 }
 
@@ -157,7 +157,7 @@ TEST_F(DirectoryOnDisk, OfANewerFormatIsRefusedWithBothVersionsAndTheFix) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Errc::io);
   EXPECT_THAT(opened.error().detail,
-              AllOf(HasSubstr(path_), HasSubstr("format 4"), HasSubstr("reads format 3"),
+              AllOf(HasSubstr(path_), HasSubstr("format 5"), HasSubstr("reads formats 3 to 4"),
                     HasSubstr("run the newer reprise")));
 }
 
@@ -169,7 +169,8 @@ TEST_F(DirectoryOnDisk, OfANewerFormatWithMoreKeyspacesIsRefusedTheSameWay) {
   make_database(kFormatVersion + 1, families);
   const auto opened = try_open();
   ASSERT_FALSE(opened);
-  EXPECT_THAT(opened.error().detail, AllOf(HasSubstr("format 4"), HasSubstr("reads format 3")));
+  EXPECT_THAT(opened.error().detail,
+              AllOf(HasSubstr("format 5"), HasSubstr("reads formats 3 to 4")));
 }
 
 // The base may still be of our format when a newer reprise has only written to the journal.
@@ -184,8 +185,8 @@ TEST_F(DirectoryOnDisk, WithANewerJournalIsRefusedWithBothVersions) {
   const auto opened = try_open();
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Errc::io);
-  EXPECT_THAT(opened.error().detail, AllOf(HasSubstr(segment), HasSubstr("format 4"),
-                                           HasSubstr("format 3"), HasSubstr("newer reprise")));
+  EXPECT_THAT(opened.error().detail, AllOf(HasSubstr(segment), HasSubstr("format 5"),
+                                           HasSubstr("format 4"), HasSubstr("newer reprise")));
 }
 
 TEST_F(DirectoryOnDisk, WithASegmentOfAnotherDirectoryIsRefused) {

@@ -1,18 +1,24 @@
 #include "storage/durable/job_index.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "storage/keys.h"
+#include "storage/scheduling_bytes.h"
 
 namespace reprise::storage {
 namespace {
 
-constexpr std::uint8_t kChunkVersion = 1;
+// Without scheduling attributes: 1.
+constexpr std::uint8_t kChunkVersion = 2;
+constexpr std::uint8_t kFirstChunkVersion = 1;
 constexpr std::size_t kChecksumBytes = sizeof(std::uint32_t);
 constexpr Seq kLowMask = kChunkJobs - 1;
 
@@ -23,61 +29,65 @@ constexpr std::size_t kBitmapBytes = kChunkJobs / 8;
 constexpr std::uint8_t kHasTtl = 1;
 constexpr std::uint8_t kHasState = 2;
 constexpr std::uint8_t kIsDamaged = 4;
-constexpr std::uint8_t kAllFlags = kHasTtl | kHasState | kIsDamaged;
+constexpr std::uint8_t kHasAttributes = 8;
+constexpr std::uint8_t kAllFlags = kHasTtl | kHasState | kIsDamaged | kHasAttributes;
 
 Error corrupt_chunk(ChunkKey key) {
   return Error{Errc::corrupt, "the index of queue number " + std::to_string(key.queue) +
                                   ", chunk " + std::to_string(key.number) + ", is damaged"};
 }
 
-template <std::size_t N>
-void write_seqs(std::string& out, const std::bitset<N>& bits) {
+void write_seqs(std::string& out, std::span<const LowSeq> seqs) {
   std::string list;
   ByteWriter deltas(list);
-  std::size_t last = 0;
-  for (std::size_t at = bits._Find_first(); at < N; at = bits._Find_next(at)) {
-    deltas.varint(at - last);
-    last = at;
+  for (LowSeq last = 0; const LowSeq seq : seqs) {
+    deltas.varint(static_cast<std::uint64_t>(seq - last));
+    last = seq;
   }
   ByteWriter writer(out);
   if (list.size() < kBitmapBytes) {
     writer.fixed(static_cast<std::uint8_t>(SeqForm::list));
-    writer.varint(bits.count());
+    writer.varint(seqs.size());
     out.append(list);
     return;
   }
   writer.fixed(static_cast<std::uint8_t>(SeqForm::bitmap));
-  for (std::size_t byte = 0; byte < kBitmapBytes; ++byte) {
-    unsigned value = 0;
-    for (std::size_t bit = 0; bit < 8; ++bit) value |= bits[byte * 8 + bit] ? 1U << bit : 0U;
-    out.push_back(static_cast<char>(value));
-  }
+  std::array<std::uint8_t, kBitmapBytes> bitmap{};
+  for (const LowSeq seq : seqs) bitmap[seq / 8] |= static_cast<std::uint8_t>(1U << seq % 8);
+  out.append(bitmap.begin(), bitmap.end());
 }
 
-// False: damaged.
-template <std::size_t N>
-bool read_seqs(ByteReader& in, std::bitset<N>& bits) {
+// Calls `add` with each. False: damaged, or `add` said so.
+template <class Add>
+bool read_seqs(ByteReader& in, const Add& add) {
   const auto form = in.fixed<std::uint8_t>();
   if (form == static_cast<std::uint8_t>(SeqForm::bitmap)) {
     for (std::size_t byte = 0; byte < kBitmapBytes; ++byte) {
-      const auto value = in.fixed<std::uint8_t>();
-      if (value == 0) continue;
-      for (std::size_t bit = 0; bit < 8; ++bit) {
-        if ((value >> bit & 1) != 0) bits.set(byte * 8 + bit);
+      for (unsigned value = in.fixed<std::uint8_t>(); value != 0; value &= value - 1) {
+        const auto bit = static_cast<std::size_t>(std::countr_zero(value));
+        if (!add(static_cast<LowSeq>(byte * 8 + bit))) return false;
       }
     }
     return !in.failed();
   }
   if (form != static_cast<std::uint8_t>(SeqForm::list)) return false;
-  const std::uint64_t count = in.varint();
   std::uint64_t at = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
+  for (std::uint64_t left = in.varint(); left > 0; --left) {
     const std::uint64_t delta = in.varint();
-    if (in.failed() || delta >= N - at) return false;
+    if (in.failed() || delta >= kChunkJobs - at) return false;
     at += delta;
-    bits.set(at);
+    if (!add(static_cast<LowSeq>(at))) return false;
   }
   return true;
+}
+
+std::vector<LowSeq> lows_of(const std::bitset<kChunkJobs>& bits) {
+  std::vector<LowSeq> lows;
+  lows.reserve(bits.count());
+  for (std::size_t at = bits._Find_first(); at < kChunkJobs; at = bits._Find_next(at)) {
+    lows.push_back(static_cast<LowSeq>(at));
+  }
+  return lows;
 }
 
 void write_time(ByteWriter& out, Timestamp time) { out.fixed(time.time_since_epoch().count()); }
@@ -85,14 +95,17 @@ Timestamp read_time(ByteReader& in) { return Timestamp(Duration(in.fixed<std::in
 
 void write_entry(std::string& out, const JobChunk::Entry& entry) {
   ByteWriter writer(out);
+  const std::string attributes = encode_scheduling(entry.scheduling);
   std::uint8_t flags = 0;
   if (entry.expires_at != kNever) flags |= kHasTtl;
   if (entry.state) flags |= kHasState;
   if (!entry.damage.empty()) flags |= kIsDamaged;
+  if (!attributes.empty()) flags |= kHasAttributes;
   writer.fixed(flags);
   writer.varint(entry.priority);
   if ((flags & kHasTtl) != 0) write_time(writer, entry.expires_at);
   if ((flags & kIsDamaged) != 0) writer.bytes(entry.damage);
+  if ((flags & kHasAttributes) != 0) writer.bytes(attributes);
   if ((flags & kHasState) == 0) return;
   writer.fixed(static_cast<std::uint8_t>(entry.state->status));
   writer.fixed(static_cast<std::uint8_t>(std::min(entry.state->failures, kFailuresKnown)));
@@ -110,6 +123,11 @@ std::optional<JobChunk::Entry> read_entry(ByteReader& in) {
   entry.priority = static_cast<Priority>(in.varint());
   if ((flags & kHasTtl) != 0) entry.expires_at = read_time(in);
   if ((flags & kIsDamaged) != 0) entry.damage = std::string(in.bytes());
+  if ((flags & kHasAttributes) != 0) {
+    auto scheduling = decode_scheduling(in.bytes());
+    if (!scheduling) return std::nullopt;
+    entry.scheduling = *std::move(scheduling);
+  }
   if ((flags & kHasState) != 0) {
     JobState state;
     const auto status = in.fixed<std::uint8_t>();
@@ -146,8 +164,15 @@ std::string JobChunk::encode() const {
   writer.varint(fresh_.size());
   for (const auto& [priority, bits] : fresh_) {
     writer.varint(priority);
-    write_seqs(out, *bits);
+    write_seqs(out, lows_of(*bits));
   }
+  writer.varint(keyed_.group_count());
+  (void)keyed_.for_each_group([&](const auto& group, auto lows) {
+    writer.bytes(encode_scheduling(group.scheduling));
+    writer.varint(group.priority);
+    write_seqs(out, lows);
+    return ok();
+  });
   writer.varint(others_.size());
   for (const auto& [seq, entry] : others_) {
     writer.varint(seq & kLowMask);
@@ -164,14 +189,11 @@ Result<JobChunk> JobChunk::decode(ChunkKey key, std::string_view bytes) {
     return corrupt_chunk(key);
   }
   ByteReader in(covered);
-  if (in.fixed<std::uint8_t>() != kChunkVersion) return corrupt_chunk(key);
+  const auto version = in.fixed<std::uint8_t>();
+  if (version < kFirstChunkVersion || version > kChunkVersion) return corrupt_chunk(key);
   JobChunk chunk(key);
-  for (std::uint64_t groups = in.varint(); groups > 0 && !in.failed(); --groups) {
-    const auto priority = static_cast<Priority>(in.varint());
-    auto bits = std::make_unique<Bits>();
-    if (!read_seqs(in, *bits) || bits->none()) return corrupt_chunk(key);
-    chunk.fresh_.emplace(priority, std::move(bits));
-  }
+  if (!chunk.read_fresh(in)) return corrupt_chunk(key);
+  if (version >= 2 && !chunk.read_keyed(in)) return corrupt_chunk(key);
   for (std::uint64_t others = in.varint(); others > 0 && !in.failed(); --others) {
     const std::uint64_t low = in.varint();
     auto entry = read_entry(in);
@@ -182,17 +204,48 @@ Result<JobChunk> JobChunk::decode(ChunkKey key, std::string_view bytes) {
   return chunk;
 }
 
+bool JobChunk::read_fresh(ByteReader& in) {
+  for (std::uint64_t groups = in.varint(); groups > 0 && !in.failed(); --groups) {
+    const auto priority = static_cast<Priority>(in.varint());
+    auto bits = std::make_unique<Bits>();
+    const auto add = [&bits](LowSeq low) {
+      bits->set(low);
+      return true;
+    };
+    if (!read_seqs(in, add) || bits->none()) return false;
+    fresh_.emplace(priority, std::move(bits));
+  }
+  return true;
+}
+
+bool JobChunk::read_keyed(ByteReader& in) {
+  for (std::uint64_t groups = in.varint(); groups > 0 && !in.failed(); --groups) {
+    auto scheduling = decode_scheduling(in.bytes());
+    const auto priority = static_cast<Priority>(in.varint());
+    if (!scheduling) return false;
+    const auto number = keyed_.add_group({priority, *std::move(scheduling)});
+    bool any = false;
+    const auto add = [&](LowSeq low) { return any = keyed_.add(low, number); };
+    if (!read_seqs(in, add) || !any) return false;
+  }
+  return true;
+}
+
 std::optional<JobChunk::Entry> JobChunk::take(Seq seq) {
   if (const auto other = others_.find(seq); other != others_.end()) {
     auto entry = std::move(other->second);
     others_.erase(other);
     return entry;
   }
+  const auto low = static_cast<LowSeq>(seq & kLowMask);
+  if (auto keyed = keyed_.take(low)) {
+    return Entry{.priority = keyed->priority, .scheduling = std::move(keyed->scheduling)};
+  }
   for (auto group = fresh_.begin(); group != fresh_.end(); ++group) {
     Bits& bits = *group->second;
-    if (!bits.test(seq & kLowMask)) continue;
+    if (!bits.test(low)) continue;
     const Priority priority = group->first;
-    bits.reset(seq & kLowMask);
+    bits.reset(low);
     if (bits.none()) fresh_.erase(group);
     return Entry{.priority = priority};
   }
@@ -204,20 +257,30 @@ void JobChunk::set(Seq seq, Entry entry) {
     others_.insert_or_assign(seq, std::move(entry));
     return;
   }
+  const auto low = static_cast<LowSeq>(seq & kLowMask);
+  if (entry.scheduling != Scheduling{}) {
+    keyed_.set(low, {entry.priority, std::move(entry.scheduling)});
+    return;
+  }
   auto& bits = fresh_[entry.priority];
   if (!bits) bits = std::make_unique<Bits>();
-  bits->set(seq & kLowMask);
+  bits->set(low);
+}
+
+Status JobChunk::for_each_fresh(const KeyedJobs::Visit& visit) const {
+  for (const auto& [priority, bits] : fresh_) {
+    REPRISE_TRY(visit({.priority = priority}, lows_of(*bits)));
+  }
+  return keyed_.for_each_group(visit);
 }
 
 Status JobChunk::visit(LiveJobVisitor& visitor) const {
   std::vector<Seq> seqs;
-  for (const auto& [priority, bits] : fresh_) {
+  REPRISE_TRY(for_each_fresh([&](const auto& group, auto lows) {
     seqs.clear();
-    for (std::size_t at = bits->_Find_first(); at < kChunkJobs; at = bits->_Find_next(at)) {
-      seqs.push_back(key_.first_seq() + at);
-    }
-    REPRISE_TRY(visitor.fresh(key_.queue, priority, seqs));
-  }
+    for (const LowSeq low : lows) seqs.push_back(key_.first_seq() + low);
+    return visitor.fresh(key_.queue, group.priority, group.scheduling, seqs);
+  }));
   for (const auto& [seq, entry] : others_) {
     const JobKey job{key_.queue, seq};
     if (!entry.damage.empty()) {
@@ -226,6 +289,7 @@ Status JobChunk::visit(LiveJobVisitor& visitor) const {
     REPRISE_TRY(visitor.other({.key = job,
                                .priority = entry.priority,
                                .expires_at = entry.expires_at,
+                               .scheduling = entry.scheduling,
                                .state = entry.state}));
   }
   return ok();
@@ -234,12 +298,27 @@ Status JobChunk::visit(LiveJobVisitor& visitor) const {
 std::vector<Seq> JobChunk::seqs() const {
   std::vector<Seq> seqs;
   for (const auto& [seq, entry] : others_) seqs.push_back(seq);
-  for (const auto& [priority, bits] : fresh_) {
-    for (std::size_t at = bits->_Find_first(); at < kChunkJobs; at = bits->_Find_next(at)) {
-      seqs.push_back(key_.first_seq() + at);
-    }
-  }
+  (void)for_each_fresh([&](const auto&, auto lows) {
+    for (const LowSeq low : lows) seqs.push_back(key_.first_seq() + low);
+    return ok();
+  });
   return seqs;
+}
+
+void KnownOutlines::add(JobKey job, JobOutline outline) {
+  const bool has_attributes = outline.scheduling != Scheduling{};
+  fields_.insert_or_assign(job, Fields{.expires_at = outline.expires_at,
+                                       .priority = outline.priority,
+                                       .has_attributes = has_attributes});
+  if (has_attributes) attributes_.insert_or_assign(job, std::move(outline.scheduling));
+}
+
+std::optional<JobChunk::Entry> KnownOutlines::find(JobKey job) const {
+  const auto found = fields_.find(job);
+  if (found == fields_.end()) return std::nullopt;
+  JobChunk::Entry entry{.priority = found->second.priority, .expires_at = found->second.expires_at};
+  if (found->second.has_attributes) entry.scheduling = attributes_.at(job);
+  return entry;
 }
 
 namespace {
@@ -369,15 +448,18 @@ class ChunkUpdater {
   }
 
   Result<JobChunk::Entry> outline_of(JobKey key, const Found& job) {
-    if (const auto known = known_.find(key); known != known_.end()) return entry_of(known->second);
-    const auto bytes = values_.read(job.place, kJobOutlineBytes);
+    if (auto known = known_.find(key)) return *std::move(known);
+    auto bytes = values_.read(job.place, kJobOutlineBytes);
     if (!bytes) return bytes.error();
-    const auto outline = decode_job_outline(*bytes);
+    if (const std::size_t needed = job_outline_bytes(*bytes); needed > bytes->size()) {
+      bytes = values_.read(job.place, needed);
+      if (!bytes) return bytes.error();
+    }
+    auto outline = decode_job_outline(*bytes);
     if (!outline) return JobChunk::Entry{.damage = outline.error().detail};
-    return entry_of(*outline);
-  }
-  static JobChunk::Entry entry_of(const JobOutline& outline) {
-    return {.priority = outline.priority, .expires_at = outline.expires_at};
+    return JobChunk::Entry{.priority = outline->priority,
+                           .expires_at = outline->expires_at,
+                           .scheduling = std::move(outline->scheduling)};
   }
 
   Status read_state(const Found& found, JobChunk::Entry& entry) {

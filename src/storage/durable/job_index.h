@@ -3,7 +3,7 @@
 // that a start reads a megabyte for ten million jobs rather than their records.
 //
 // The jobs of one queue whose seqs share their upper bits make a chunk: the fresh ones by priority
-// as a bitmap or list, the others one by one.
+// and scheduling attributes as a bitmap or list, the others one by one.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -19,15 +19,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/result.h"
+#include "storage/durable/keyed_jobs.h"
 #include "storage/durable/overlay_view.h"
 #include "storage/live_jobs.h"
 #include "storage/records.h"
 
 namespace reprise::storage {
-
-inline constexpr int kChunkBits = 14;
-inline constexpr std::size_t kChunkJobs = std::size_t{1} << kChunkBits;
 
 struct ChunkKey {
   QueueNumber queue{};
@@ -47,15 +46,17 @@ class JobChunk {
   struct Entry {
     Priority priority{};
     Timestamp expires_at = kNever;
+    Scheduling scheduling;
     std::optional<JobState> state;  // as in LiveJob
     std::string damage;             // not empty: why nothing of the above can be trusted
   };
 
+  // Of one that knows no attributes, as format 3 has them: all are the default.
   static Result<JobChunk> decode(ChunkKey key, std::string_view bytes);
   explicit JobChunk(ChunkKey key) : key_(key) {}
   std::string encode() const;
 
-  bool empty() const { return fresh_.empty() && others_.empty(); }
+  bool empty() const { return fresh_.empty() && keyed_.empty() && others_.empty(); }
   std::optional<Entry> take(Seq seq);
   void set(Seq seq, Entry entry);
 
@@ -67,8 +68,15 @@ class JobChunk {
  private:
   using Bits = std::bitset<kChunkJobs>;
 
+  // False: damaged.
+  bool read_fresh(ByteReader& in);
+  bool read_keyed(ByteReader& in);
+  // All that are fresh, by group.
+  Status for_each_fresh(const KeyedJobs::Visit& visit) const;
+
   ChunkKey key_;
-  std::map<Priority, std::unique_ptr<Bits>> fresh_;  // no empty ones
+  std::map<Priority, std::unique_ptr<Bits>> fresh_;  // with default attributes; no empty ones
+  KeyedJobs keyed_;                                  // fresh too, with other attributes
   std::map<Seq, Entry> others_;
 };
 
@@ -81,8 +89,22 @@ class ChunkSource {
                                                   std::string_view end) const = 0;
 };
 
-// Outlines of records, by those who had them at hand.
-using KnownOutlines = absl::flat_hash_map<JobKey, JobOutline>;
+// Outlines of records, by those who had them at hand: as much of them as an index wants. There is
+// one for every record that a checkpoint writes, so the default attributes take no room.
+class KnownOutlines {
+ public:
+  void add(JobKey job, JobOutline outline);
+  std::optional<JobChunk::Entry> find(JobKey job) const;
+
+ private:
+  struct Fields {
+    Timestamp expires_at;
+    Priority priority{};
+    bool has_attributes = false;
+  };
+  absl::flat_hash_map<JobKey, Fields> fields_;
+  absl::flat_hash_map<JobKey, Scheduling> attributes_;  // other than the default
+};
 
 // The chunks that the changes touch, brought up to date, in the order of their keys. An empty one
 // is to be erased. A record whose outline is not known is read.

@@ -5,33 +5,48 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ctime>
 #include <map>
 
 #include "base/random.h"
 #include "storage/durable/durable_storage.h"
 #include "storage/keys.h"
 #include "storage/records.h"
+#include "support/hex.h"
+#include "support/live_attributes.h"
 #include "support/memory_disk.h"
 #include "support/seeds.h"
 
 namespace reprise::storage {
 namespace {
 
+using test::from_hex;
+using test::to_hex;
+
+std::string text_of(const Scheduling& scheduling) {
+  std::string text = " key " + scheduling.fairness_key + " " + std::to_string(scheduling.weight);
+  for (const std::string& key : scheduling.throttle_keys) text += " throttle " + key;
+  return text;
+}
+
 // What a visitor hears, in an order of its own: text, so that a difference can be read.
 class Listener final : public LiveJobVisitor {
  public:
-  Status fresh(QueueNumber queue, Priority priority, std::span<const Seq> seqs) override {
+  Status fresh(QueueNumber queue, Priority priority, const Scheduling& scheduling,
+               std::span<const Seq> seqs) override {
+    EXPECT_FALSE(seqs.empty());
     EXPECT_TRUE(std::ranges::is_sorted(seqs));
     EXPECT_GE(queue, queue_) << "queue by queue";
     queue_ = queue;
-    for (const Seq seq : seqs) note({queue, seq}, "fresh " + std::to_string(priority));
+    for (const Seq seq : seqs)
+      note({queue, seq}, "fresh " + std::to_string(priority) + text_of(scheduling));
     return ok();
   }
   Status other(const LiveJob& job) override {
     EXPECT_GE(job.key.queue, queue_) << "queue by queue";
     queue_ = job.key.queue;
-    std::string text =
-        "priority " + std::to_string(job.priority) + " expires " + time(job.expires_at);
+    std::string text = "priority " + std::to_string(job.priority) + text_of(job.scheduling) +
+                       " expires " + time(job.expires_at);
     if (job.state) {
       text += " status " + std::to_string(static_cast<int>(job.state->status)) + " failures " +
               std::to_string(job.state->failures) + " due " + time(job.state->due) + " lease " +
@@ -80,8 +95,8 @@ JobState active_state() {
   return state;
 }
 
-// Something of everything.
-JobChunk mixed_chunk() {
+// Something of everything that format 3 had.
+JobChunk plain_chunk() {
   JobChunk chunk(kKey);
   const Seq first = kKey.first_seq();
   chunk.set(first, {.priority = 1});
@@ -93,6 +108,20 @@ JobChunk mixed_chunk() {
   scheduled.status = JobStatus::scheduled;
   scheduled.due = Timestamp(Duration(-1));
   chunk.set(first + 300, {.expires_at = Timestamp(Duration(1)), .state = scheduled});
+  return chunk;
+}
+
+// And attributes.
+JobChunk mixed_chunk() {
+  JobChunk chunk = plain_chunk();
+  const Seq first = kKey.first_seq();
+  const Scheduling acme{.fairness_key = "acme", .weight = 3};
+  chunk.set(first + 1, {.priority = 1, .scheduling = acme});
+  chunk.set(first + 2, {.priority = 2, .scheduling = acme});
+  chunk.set(first + 200, {.priority = 1, .scheduling = acme});
+  chunk.set(first + 6, {.priority = 1, .scheduling = {.throttle_keys = {"api"}}});
+  chunk.set(first + 7, {.expires_at = Timestamp(Duration(777)), .scheduling = acme});
+  chunk.set(first + 8, {.scheduling = acme, .state = active_state()});
   return chunk;
 }
 
@@ -109,6 +138,109 @@ TEST(JobChunk, KeysAreInTheOrderOfTheirJobs) {
 TEST(JobChunk, ComesBackAsItWas) {
   expect_round_trip(JobChunk(kKey));
   expect_round_trip(mixed_chunk());
+}
+
+// plain_chunk() as format 3 wrote it.
+TEST(JobChunk, OfTheFirstVersionIsRead) {
+  const auto decoded = JobChunk::decode(
+      kKey,
+      from_hex("0102010002000380d0acf30e0001ff7f030401070903000000000000050208020139300000000000"
+               "001032547698badcfe9f86010000000000ac02030001000000000000000000ffffffffffffffff04"
+               "28992a"));
+  ASSERT_TRUE(decoded) << decoded.error().detail;
+  EXPECT_EQ(heard_of(*decoded), heard_of(plain_chunk()));
+  EXPECT_EQ(decoded->encode(), plain_chunk().encode());
+}
+
+TEST(JobChunk, HasTheseBytes) {
+  JobChunk chunk(kKey);
+  const Seq first = kKey.first_seq();
+  const Scheduling acme{.fairness_key = "acme", .weight = 3, .throttle_keys = {"api"}};
+  chunk.set(first + 1, {.priority = 5});
+  chunk.set(first + 2, {.priority = 6, .scheduling = acme});
+  chunk.set(first + 4, {.priority = 6, .scheduling = acme});
+  chunk.set(first + 5, {.priority = 7, .expires_at = Timestamp(Duration(1)), .scheduling = acme});
+  EXPECT_EQ(to_hex(chunk.encode()),
+            "02"                      // version
+            "01"                      // 1 group with default attributes
+            "05"                      // priority
+            "000101"                  // a list of 1
+            "01"                      // 1 group with others
+            "0a0461636d650303617069"  // acme, 3, api
+            "06"                      // priority
+            "00020202"                // a list of 2
+            "01"                      // 1 other
+            "05"                      // seq
+            "09"                      // flags: ttl, attributes
+            "07"                      // priority
+            "0100000000000000"        // expires_at
+            "0a0461636d650303617069"  // acme, 3, api
+            "82289c98");              // checksum
+}
+
+TEST(JobChunk, ComesBackDenseWithOneKeyAndTakesABitAJob) {
+  JobChunk chunk(kKey);
+  const Scheduling acme{.fairness_key = "acme"};
+  for (Seq seq = 0; seq < kChunkJobs; ++seq) {
+    chunk.set(kKey.first_seq() + seq, {.priority = 1000, .scheduling = acme});
+  }
+  expect_round_trip(chunk);
+  EXPECT_LT(chunk.encode().size(), kChunkJobs / 8 + 32);
+}
+
+TEST(JobChunk, ComesBackWithFewKeysAndTakesAByteOrTwoAJob) {
+  JobChunk chunk(kKey);
+  for (Seq seq = 0; seq < kChunkJobs; ++seq) {
+    const std::string key = "tenant-" + std::to_string(seq * 7 % 100);
+    chunk.set(kKey.first_seq() + seq, {.priority = 1000, .scheduling = {.fairness_key = key}});
+  }
+  expect_round_trip(chunk);
+  EXPECT_LT(chunk.encode().size(), kChunkJobs * 2);
+  std::size_t groups = 0;
+  class Groups final : public LiveJobVisitor {
+   public:
+    explicit Groups(std::size_t& count) : count_(count) {}
+    Status fresh(QueueNumber, Priority, const Scheduling&, std::span<const Seq>) override {
+      ++count_;
+      return ok();
+    }
+    Status other(const LiveJob&) override { return ok(); }
+
+   private:
+    std::size_t& count_;
+  } visitor(groups);
+  ASSERT_TRUE(chunk.visit(visitor));
+  EXPECT_EQ(groups, 100U);
+}
+
+// Whatever it does with one job must not take time by the number of keys.
+TEST(JobChunk, WithAKeyForEachJobIsFastAndSmall) {
+  const std::clock_t began = std::clock();
+  JobChunk chunk(kKey);
+  const auto key_of = [](Seq seq) { return Scheduling{.fairness_key = "k" + std::to_string(seq)}; };
+  for (Seq seq = 0; seq < kChunkJobs; ++seq) {
+    chunk.set(kKey.first_seq() + seq, {.priority = 1000, .scheduling = key_of(seq)});
+  }
+  const std::string bytes = chunk.encode();
+  EXPECT_LT(bytes.size(), kChunkJobs * 16);
+  auto decoded = JobChunk::decode(kKey, bytes);
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(heard_of(*decoded).size(), kChunkJobs);
+  // Each becomes another job's, as it may between two checkpoints.
+  for (Seq seq = 0; seq < kChunkJobs; ++seq) {
+    auto entry = decoded->take(kKey.first_seq() + seq);
+    ASSERT_TRUE(entry);
+    ASSERT_EQ(entry->scheduling, key_of(seq));
+    entry->scheduling = key_of(kChunkJobs - 1 - seq);
+    decoded->set(kKey.first_seq() + seq, *std::move(entry));
+  }
+  EXPECT_EQ(decoded->encode().size(), bytes.size());
+  for (Seq seq = 0; seq < kChunkJobs; ++seq) {
+    ASSERT_EQ(decoded->take(kKey.first_seq() + seq)->scheduling, key_of(kChunkJobs - 1 - seq));
+  }
+  EXPECT_TRUE(decoded->empty());
+  EXPECT_EQ(decoded->encode(), JobChunk(kKey).encode());
+  EXPECT_LT(std::clock() - began, CLOCKS_PER_SEC);
 }
 
 TEST(JobChunk, ComesBackDenseAndTakesABitAJob) {
@@ -167,7 +299,7 @@ TEST(JobChunk, WithAnyFlippedBitIsDamage) {
 TEST(JobChunk, TakesOutWhatWasSet) {
   JobChunk chunk = mixed_chunk();
   const Seq first = kKey.first_seq();
-  EXPECT_EQ(chunk.seqs().size(), 6U);
+  EXPECT_EQ(chunk.seqs().size(), 12U);
   const auto fresh = chunk.take(first + 3);
   ASSERT_TRUE(fresh);
   EXPECT_EQ(fresh->priority, 1U);
@@ -176,7 +308,12 @@ TEST(JobChunk, TakesOutWhatWasSet) {
   const auto active = chunk.take(first + 5);
   ASSERT_TRUE(active && active->state);
   EXPECT_EQ(active->state->lease_nonce, active_state().lease_nonce);
-  EXPECT_FALSE(chunk.take(first + 6));
+  const auto keyed = chunk.take(first + 200);
+  ASSERT_TRUE(keyed);
+  EXPECT_EQ(keyed->priority, 1U);
+  EXPECT_EQ(keyed->scheduling, (Scheduling{.fairness_key = "acme", .weight = 3}));
+  EXPECT_FALSE(chunk.take(first + 200));
+  EXPECT_FALSE(chunk.take(first + 9));
   for (const Seq seq : chunk.seqs()) EXPECT_TRUE(chunk.take(seq));
   EXPECT_TRUE(chunk.empty());
 }
@@ -273,10 +410,19 @@ class RandomJobs {
     record.pushed_at = some_time();
     if (random_.below(4) == 0) record.expires_at = some_time();
     if (random_.below(3) == 0) record.priority = static_cast<Priority>(random_.below(5));
+    if (random_.below(2) == 0) record.scheduling = some_attributes();
     record.payload = std::string(random_.below(60), 'p');
     batch.put(Keyspace::jobs, job_key(job), encode_job(record));
     jobs_.push_back(job);
     if (random_.below(4) == 0) put_state(batch, job);  // pushed with a delay
+  }
+  Scheduling some_attributes() {
+    if (random_.below(20) == 0) return test::heaviest_attributes();
+    Scheduling scheduling;
+    if (random_.below(3) != 0) scheduling.fairness_key = std::to_string(random_.below(4));
+    if (random_.below(3) == 0) scheduling.weight = 2;
+    if (random_.below(3) == 0) scheduling.throttle_keys = {"api", std::string(60, 't')};
+    return scheduling;
   }
   void put_state(Batch& batch, JobKey job) {
     JobState state;

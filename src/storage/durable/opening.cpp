@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "storage/durable/checkpoint.h"
+#include "storage/durable/upgrade.h"
 #include "storage/journal/recovery.h"
 
 namespace reprise::storage {
@@ -125,7 +126,10 @@ class Opening {
     auto base = Database::open(database_options());
     if (!base) return base.error();
     parts_.base = *std::move(base);
-    if (parts_.base->checkpoint()) return parts_.base->verify_tables(kVerifiedBytesMax);
+    if (parts_.base->checkpoint()) {
+      REPRISE_TRY(parts_.base->verify_tables(kVerifiedBytesMax));
+      return upgrade_base(*parts_.base, paths().checkpoint);
+    }
     REPRISE_TRY(write_first_checkpoint(*parts_.base, paths().checkpoint, parts_.directory.id));
     return sync_new_directory(*files_, paths());
   }

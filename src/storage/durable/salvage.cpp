@@ -98,6 +98,7 @@ class Salvage {
       auto queues = copy({**base, journal});
       if (!queues) return queues.error();
       report.queues = *std::move(queues);
+      (*base)->tell_other_damage();
       if (report.queues.empty() && damage_.places() > 0 && !(*base)->checkpoint() &&
           journal.batches_read == 0) {
         return nothing_readable();

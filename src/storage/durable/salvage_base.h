@@ -35,8 +35,10 @@ class SalvagedBase {
   // Whether the index is that of the jobs: what is missing of them shows.
   bool has_index() const { return has_index_; }
   // False: erased ranges, of deleted queues, may be shown. RocksDB 7.8 crashes when it looks for
-  // them in tables that cannot be opened.
+  // them in tables that cannot be opened, and passes over damaged blocks without a word.
   bool knows_erased_ranges() const { return knows_erased_ranges_; }
+  // After everything was read: names the damaged tables that no cursor has complained about.
+  void tell_other_damage() const;
   // nullopt: it cannot be read.
   const std::optional<CheckpointRecord>& checkpoint() const { return checkpoint_; }
 
@@ -62,7 +64,8 @@ class SalvagedBase {
   std::map<std::string, ::rocksdb::ColumnFamilyHandle*> families_;  // owned by read_only_, or not
   bool has_index_ = false;
   bool knows_erased_ranges_ = true;
-  std::string problem_;  // why the last attempt to open failed
+  std::map<std::string, std::string> damaged_tables_;  // by name: what is wrong with them
+  std::string problem_;                                // why the last attempt to open failed
   std::optional<CheckpointRecord> checkpoint_;
 };
 

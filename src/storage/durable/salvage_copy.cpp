@@ -144,8 +144,11 @@ class SalvageCopy {
     return at->status();
   }
 
-  // Operations, audit records and deaths still to be told.
+  // Runtime values, throttles, operations, audit records and deaths still to be told.
   static bool is_whole_note(std::string_view key, std::string_view value) {
+    if (key.starts_with(kConfigPrefix)) return decode_config(value).has_value();
+    if (key.starts_with(kNotePrefix)) return decode_note(value).has_value();
+    if (key.starts_with(kThrottlePrefix)) return decode_throttle(value).has_value();
     if (key.starts_with(kOperationPrefix)) return decode_operation(value).has_value();
     if (key.starts_with(kAuditPrefix)) return decode_audit(value).has_value();
     return key.starts_with(kWebhookPrefix) && decode_ended(value).has_value();

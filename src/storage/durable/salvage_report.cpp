@@ -29,6 +29,11 @@ bool SalvageReport::lost_anything() const {
          places_lost + batches_lost + sum.live_lost + sum.live_reset + sum.dead_lost > 0;
 }
 
+bool DamageLog::mentions(std::string_view what) const {
+  return std::ranges::any_of(
+      lines_, [&](const std::string& line) { return line.find(what) != std::string::npos; });
+}
+
 void DamageLog::keep(std::string what) {
   if (lines_.size() >= kLinesMax || std::ranges::find(lines_, what) != lines_.end()) return;
   lines_.push_back(std::move(what));

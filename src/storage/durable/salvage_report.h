@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -45,6 +46,7 @@ class DamageLog {
   void noted(std::string what) { keep(std::move(what)); }
 
   std::uint64_t places() const { return places_; }
+  bool mentions(std::string_view what) const;
   std::vector<std::string> take() { return std::move(lines_); }
 
  private:

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -58,6 +59,24 @@ bool is_later_meta(std::string_view key, std::string_view candidate, std::string
         decode_server,
         [](const auto& a, const auto& b) {
           return std::pair(a.clock, a.next_seq) > std::pair(b.clock, b.next_seq);
+        },
+        candidate, known);
+  }
+  if (key.starts_with(kConfigPrefix)) {
+    return says_more(
+        decode_config, [](const auto& a, const auto& b) { return a.updated_at > b.updated_at; },
+        candidate, known);
+  }
+  if (key.starts_with(kNotePrefix)) {  // it has no order of its own: the one that is met last
+    return says_more(
+        decode_note, [](const auto&, const auto&) { return true; }, candidate, known);
+  }
+  if (key.starts_with(kThrottlePrefix)) {
+    return says_more(
+        decode_throttle,
+        [](const ThrottleRecord& a, const ThrottleRecord& b) {
+          return std::pair(a.throttle.updated_at, a.level.at) >
+                 std::pair(b.throttle.updated_at, b.level.at);
         },
         candidate, known);
   }
@@ -176,11 +195,15 @@ class TableSalvage {
     const auto at = make_skipping_cursor(
         std::unique_ptr<::rocksdb::Iterator>(reader.NewIterator(::rocksdb::ReadOptions())),
         properties->column_family_name, damage_);
-    for (; at->valid(); at->next()) REPRISE_TRY(take(*keyspace, at->key(), at->value()));
+    for (; at->valid(); at->next()) {
+      REPRISE_TRY(take({name, *keyspace}, at->key(), at->value()));
+    }
     return write();
   }
 
-  Status take(Keyspace keyspace, std::string_view key, std::string_view value) {
+  Status take(const Table& table, std::string_view key, std::string_view value) {
+    const Keyspace keyspace = table.keyspace;
+    if (is_note(keyspace, key)) note_tables_.insert_or_assign(std::string(key), table.name);
     auto* family = into_.family(keyspace);
     // What waits to be written is not seen by a read, but keys repeat in other tables only.
     const auto known = into_.read({}, family, key);
@@ -214,14 +237,14 @@ class TableSalvage {
                    ": what it says was erased cannot be read: " + imported.ToString());
       return ok();
     }
-    Status taken = take_erasures(table.keyspace, versions);
+    Status taken = take_erasures(table, versions);
     const auto dropped = into_->DropColumnFamily(versions);
     into_->DestroyColumnFamilyHandle(versions);
     REPRISE_TRY(taken);
     return to_status(dropped, into_.options().directory);
   }
 
-  Status take_erasures(Keyspace keyspace, ColumnFamilyHandle* versions) {
+  Status take_erasures(const Table& table, ColumnFamilyHandle* versions) {
     std::string from;
     while (true) {
       std::vector<::rocksdb::KeyVersion> found;
@@ -230,7 +253,7 @@ class TableSalvage {
       REPRISE_TRY(to_status(status, into_.options().directory));
       for (const auto& version : found) {
         if (version.type == kTypeDeletion || version.type == kTypeSingleDeletion) {
-          erase(keyspace, version.user_key);
+          erase(table, version.user_key);
         }
       }
       REPRISE_TRY(write());
@@ -240,14 +263,24 @@ class TableSalvage {
   }
 
   // Keys are forgotten when they are over, and may come again; queues have numbers.
-  void erase(Keyspace keyspace, const std::string& key) {
+  void erase(const Table& table, const std::string& key) {
+    const Keyspace keyspace = table.keyspace;
     // Endings are made anew from what ended.
     if (keyspace == Keyspace::jobs || keyspace == Keyspace::states || keyspace == Keyspace::dead ||
         keyspace == Keyspace::completed) {
       batch_.Delete(into_.family(keyspace), key);
     } else if (const auto queue = parse_totals_key(key); keyspace == Keyspace::meta && queue) {
       deleted_queues_.push_back(*queue);
+    } else if (is_note(keyspace, key)) {
+      // It may have been written again later. Tables are named in the order they were made in.
+      const auto written = note_tables_.find(key);
+      if (written != note_tables_.end() && written->second < table.name) {
+        batch_.Delete(into_.family(keyspace), key);
+      }
     }
+  }
+  static bool is_note(Keyspace keyspace, std::string_view key) {
+    return keyspace == Keyspace::meta && key.starts_with(kNotePrefix);
   }
 
   // A queue's number is never used again.
@@ -276,6 +309,7 @@ class TableSalvage {
   ::rocksdb::WriteBatch batch_;
   std::vector<Table> with_erasures_;
   std::vector<QueueNumber> deleted_queues_;
+  std::map<std::string, std::string> note_tables_;  // by the key of a note: the last that has it
 };
 
 }  // namespace

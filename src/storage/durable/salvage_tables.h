@@ -3,7 +3,8 @@
 //
 // That order is not in the files. But what is kept has an order of its own: a job is written once
 // and erased once, counters only rise, clocks only go forward. So the versions of a key can be
-// compared by what they say, and an erasure of a job counts wherever it stands.
+// compared by what they say, and an erasure of a job counts wherever it stands. Notes say nothing
+// about their order: for them the names of the tables decide, which rise as tables are made.
 #pragma once
 
 #include <memory>

@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -247,7 +248,46 @@ class ReadOnlyFile final : public SegmentFile {
   const std::unique_ptr<::rocksdb::FSRandomAccessFile> file_;
 };
 
+// What a file that grows may meet.
+Error growth_error(const std::string& path) {
+  const bool no_room = errno == ENOSPC || errno == EDQUOT;
+  Error error = system_error(path);
+  if (no_room) error.code = Errc::disk_full;
+  return error;
+}
+
+int create_file(const std::string& path) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+  constexpr mode_t kMode = 0644;
+  const int direct = ::open(path.c_str(), kFlags | O_DIRECT, kMode);
+  return direct >= 0 || errno != EINVAL ? direct : ::open(path.c_str(), kFlags, kMode);
+}
+
+Status fill_with_zeros(int file, const std::string& path, std::uint64_t bytes) {
+  constexpr std::uint64_t kPieceBytes = 1U << 20;
+  BlockBuffer buffer;
+  const std::uint64_t piece = std::min(kPieceBytes, bytes);
+  const char* const zeros = static_cast<char*>(std::memset(buffer.make_room(piece), 0, piece));
+  for (std::uint64_t at = 0; at < bytes;) {
+    const ssize_t written =
+        ::pwrite(file, zeros, std::min(piece, bytes - at), static_cast<off_t>(at));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return growth_error(path);
+    if (written == 0 || static_cast<std::uint64_t>(written) % kBlockBytes != 0) {
+      return Error{Errc::io, path + ": a write was cut short"};
+    }
+    at += static_cast<std::uint64_t>(written);
+  }
+  return ::fdatasync(file) == 0 ? ok() : Status(growth_error(path));
+}
+
 }  // namespace
+
+Status make_zeroed_file(const std::string& path, std::uint64_t bytes) {
+  const Descriptor file(create_file(path));
+  if (!file.is_open()) return growth_error(path);
+  return fill_with_zeros(file.get(), path, bytes);
+}
 
 Result<std::unique_ptr<SegmentFile>> open_on_disk(const std::string& path) {
   const int buffered = ::open(path.c_str(), O_RDWR | O_CLOEXEC);

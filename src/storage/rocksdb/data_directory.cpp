@@ -54,10 +54,11 @@ bool holds(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// workers: what the server's workers keep beside the data.
 // lost+found: the directory may be the root of a file system of its own.
 bool may_be_ours(const std::string& name) {
   return name == kLockFileName || name == kDatabaseDirectoryName || name == kJournalDirectoryName ||
-         name == kCheckpointDirectoryName || name == "lost+found";
+         name == kCheckpointDirectoryName || name == "workers" || name == "lost+found";
 }
 
 bool holds_data(const std::string& name) {

@@ -55,9 +55,8 @@ Result<std::optional<std::string>> read_meta(::rocksdb::DB& db, ::rocksdb::Colum
 }
 
 Status check_version(const std::string& directory, std::uint32_t found) {
-  if (found == kFormatVersion) return ok();
-  const std::string has = "data directory " + directory + " has format " + std::to_string(found) +
-                          ", this reprise reads format " + std::to_string(kFormatVersion);
+  if (reads_format(found)) return ok();
+  const std::string has = "data directory " + directory + " " + describe_other_format(found);
   if (found > kFormatVersion) {
     return Error{Errc::io, has +
                                "; run the newer reprise that wrote it, or choose another --data "
