@@ -103,7 +103,10 @@ void Housekeeper::queue_deleted(QueueNumber queue) {
 
 std::size_t Housekeeper::running() const {
   const std::lock_guard lock(mutex_);
-  return running_.size();
+  // One that has ended stays listed until its waiters are answered.
+  return static_cast<std::size_t>(std::ranges::count_if(running_, [](const auto& entry) {
+    return !entry.second.is_over && entry.second.operation.state == OperationState::running;
+  }));
 }
 
 void Housekeeper::run() {
