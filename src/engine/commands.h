@@ -28,8 +28,9 @@ struct NewJob {
   Duration delay{};
   Priority priority = kDefaultPriority;
   std::optional<Duration> ttl;
-  std::string key;              // empty: none
-  Duration least_key_window{};  // its key is remembered so long where the queue says less
+  std::string key;                // empty: none
+  Duration least_key_window{};    // its key is remembered so long where the queue says less
+  std::optional<Duration> lease;  // of claims that do not say; nothing: the queue's
   Scheduling scheduling;
 };
 
@@ -56,9 +57,12 @@ enum class LaneChoice : std::uint8_t { any, fresh, retry };
 
 struct ClaimCommand {
   QueueName queue;
+  // Further queues; the most urgent job of them all comes first. Those that are not there (any
+  // more) have no jobs.
+  std::vector<QueueName> also;
   std::uint32_t max = 1;
   Duration wait{};                // how long to wait for the first job
-  std::optional<Duration> lease;  // default: the queue's
+  std::optional<Duration> lease;  // default: the job's, or the queue's
   LaneChoice lane = LaneChoice::any;
   std::string worker;  // who asks; kept in the job's history
   // By a worker of this very server: what it holds when the server ends is given back by the next
@@ -75,6 +79,7 @@ struct ClaimedJob {
 };
 struct ClaimReply {
   std::vector<ClaimedJob> jobs;
+  std::uint64_t payload_bytes = 0;  // of all of them
 };
 
 // One item each of ack, fail, release and extend. A token that could not be decoded arrives as its
@@ -93,11 +98,17 @@ struct FailItem {
 struct ReleaseItem {
   Result<LeaseToken> token;
   Duration delay{};
-  bool undelivered = false;  // nobody has got it, so its tokens are there again
+  bool undelivered = false;          // nobody has got it, so its tokens are there again
+  std::optional<Priority> priority;  // from now on
+  AttemptOutcome outcome = AttemptOutcome::released;  // or worker_lost, which is no failure here
+};
+struct BuryItem {
+  Result<LeaseToken> token;
+  std::optional<Priority> priority;  // when it comes back
 };
 struct ExtendItem {
   Result<LeaseToken> token;
-  std::optional<Duration> lease;  // from now on; default: the queue's
+  std::optional<Duration> lease;  // from now on; default: the job's, or the queue's
 };
 
 struct Acked {
@@ -111,6 +122,9 @@ struct Failed {
   std::string death_note;  // in the hook's own words; empty: none
 };
 struct Released {
+  JobKey job;
+};
+struct Buried {
   JobKey job;
 };
 struct Extended {

@@ -90,12 +90,38 @@ class Engine {
   std::optional<ItemResults<Failed>> fail(RequestId id, std::span<const FailItem> items,
                                           Timestamp now);
   ItemResults<Released> release(std::span<const ReleaseItem> items, Timestamp now);
+  // Put aside, among the dead: no failure, and nobody else is asked.
+  ItemResults<Buried> bury_leased(std::span<const BuryItem> items, Timestamp now);
   // Gives back what workers of the server that was before held when it ended; how many.
   std::size_t release_own(Timestamp now);
   ItemResults<Extended> extend(std::span<const ExtendItem> items, Timestamp now);
   // Whatever its status, and whether or not it can be read.
   Result<DroppedJob> drop(const QueueName& queue, Seq seq, const std::string& asked_by,
                           Timestamp now);
+
+  // --- One job, by its seq alone.
+  // Where it is: in one of these queues, or in another of the namespace. Nothing: nowhere.
+  std::optional<JobKey> locate(const std::string& ns, std::span<const std::string> guesses,
+                               Seq seq);
+  struct Sight {
+    JobStatus status{};
+    RecordPtr record;
+    StatePtr state;    // null: fresh and pending, never leased
+    Duration lease{};  // how long one of it is
+  };
+  bool has_lease(JobKey job) const { return is_leased(job); }
+  // Errc::job_not_found; Errc::corrupt.
+  Result<Sight> look_at(JobKey job, Timestamp now);
+  // Leases it, whatever it waits for and whatever its queue would give first. Errc::wrong_status:
+  // somebody has it, or its queue has no room.
+  Result<ClaimedJob> claim_job(JobKey job, const ClaimCommand& command, Timestamp now);
+  // It is dead or waits for its time: makes it pending. Errc::wrong_status otherwise.
+  Status make_pending(JobKey job, Timestamp now);
+  // The job that a claim would give, and the one whose time comes first.
+  std::optional<Seq> next_pending(const QueueName& queue, Timestamp now);
+  std::optional<Seq> next_delayed(const QueueName& queue) const;
+  // Pending ones of the fresh lane that are more urgent than this.
+  std::uint64_t count_below(const QueueName& queue, Priority priority) const;
 
   // --- Jobs that were given up. Each job is judged by itself.
   // Dead and failed jobs, and those that came to a dead-letter queue, are pending again.
@@ -122,10 +148,19 @@ class Engine {
   Result<PutQueueReply> put_queue(const PutQueueCommand& command, Timestamp now);
   Result<QueueStats> edit_queue(const QueueName& name, const ConfigEdit& edit, Timestamp now);
   Result<QueueStats> pause_queue(const QueueName& name, bool paused, Timestamp now);
+  // Gives out no job for so long, or until a restart; zero: from now on again.
+  Status rest_queue(const QueueName& name, Duration pause, Timestamp now);
+  struct RestLeft {
+    Duration asked{};
+    Duration left{};
+  };
+  std::optional<RestLeft> rest_of(const QueueName& name, Timestamp now) const;
   Result<QueueStats> delete_queue(const QueueName& name, const std::string& asked_by,
                                   Timestamp now);
   Result<QueueStats> queue_stats(const QueueName& name, Timestamp now);
   std::vector<QueueStats> list_queues(const std::string& ns, Timestamp now);  // "": all
+  bool has_queue(const QueueName& name) const { return lookup(name) != nullptr; }
+  std::uint64_t dead_in(const QueueName& name) const;  // how many
   // Errc::queue_not_found says what was probably meant.
   Result<QueueNumber> find_queue(const QueueName& name) const;
 
@@ -245,9 +280,17 @@ class Engine {
   Status check_room(const QueueState& queue, std::uint64_t more_bytes) const;
 
   // engine_claim.cpp
-  // Buries what turns out to be over its ttl or unreadable, within `budget`.
-  ClaimReply grant(QueueState& queue, const ClaimCommand& command, StepBudget& budget,
-                   Timestamp now);
+  std::vector<QueueState*> queues_of(const ClaimCommand& command) const;
+  // Adds to the reply until it has `most` jobs. Buries what turns out to be over its ttl or
+  // unreadable, within `budget`.
+  void grant(QueueState& queue, const ClaimCommand& command, std::size_t most, StepBudget& budget,
+             ClaimReply& reply, Timestamp now);
+  void grant_most_urgent(std::span<QueueState* const> queues, const ClaimCommand& command,
+                         StepBudget& budget, ClaimReply& reply, Timestamp now);
+  std::optional<std::pair<Priority, Seq>> urgency_of(QueueState& queue, LaneChoice lane,
+                                                     StepBudget& budget, Timestamp now);
+  bool has_room(const ClaimReply& reply) const;
+  void count_claimed(QueueState& queue, std::span<const ClaimedJob> jobs, Timestamp now);
   // The next job of each lane that may be given out.
   struct Candidates {
     std::optional<PendingJobs::Next> fresh;
@@ -302,6 +345,10 @@ class Engine {
   void keep_completed(QueueState& queue, const Lease& lease, Timestamp now);
   std::uint64_t lease_nonce(bool own);
   Result<Released> release_one(const ReleaseItem& item, Timestamp now);
+  Priority set_priority(const Lease& lease, std::optional<Priority> priority);
+  // Of claims that do not say.
+  static Duration lease_of(const QueueState& queue, const JobRecord& record);
+  Duration usual_lease(const QueueState& queue, JobKey job);
   Result<JobState> end_attempt(const Lease& lease, const AttemptEnd& end, Timestamp ended_at);
   enum class LeaseEnd : std::uint8_t { succeeded, failed, neither };
   void end_lease(QueueState& queue, const Lease& lease, LeaseEnd end, Timestamp now);
@@ -331,10 +378,12 @@ class Engine {
   // engine_retry.cpp
   Status check_disk_for_retry() const;
   Status retry_one(QueueState& queue, Seq seq, Timestamp now);
-  Status retry_dead(QueueState& queue, JobKey key, const EndedJob& dead, Timestamp now);
+  // By hand, or because somebody takes it as it is.
+  enum class Return : std::uint8_t { by_hand, taken };
+  Status retry_dead(QueueState& queue, JobKey key, const EndedJob& dead, Return how, Timestamp now);
   Status retry_alive(QueueState& queue, JobKey key, Timestamp now);
   void come_back(QueueState& from, QueueState& to, Seq seq, JobRecord record, JobState state,
-                 Timestamp now);
+                 Return how, Timestamp now);
   Result<QueueState*> home_of(QueueState& queue, const JobState& state);
   Status purge_one(QueueState& queue, Seq seq, PurgeCause cause, Timestamp now);
   // What a job is, also one that cannot be read; nothing: it is not there.
@@ -365,6 +414,10 @@ class Engine {
   // The caller has ended its lease or taken it out of its lane; it touches the queue, since every
   // end counts as something.
   void forget_job(QueueState& queue, JobKey key, Timestamp expires_at, std::uint64_t byte_size);
+
+  // engine_by_seq.cpp
+  bool is_in(JobKey job);
+  Status end_delay_of(QueueState& queue, JobKey key, Timestamp now);
 
   // engine_timers.cpp
   void expire_leases(Timestamp now);
@@ -419,6 +472,7 @@ class Engine {
   WaitingClaims waiting_;
   absl::btree_set<std::pair<Timestamp, QueueNumber>> wakes_;
   absl::btree_set<QueueNumber> touched_;  // totals not yet written
+  Timestamp last_burial_{};
   std::map<OperationId, Operation> operations_;
 
   std::map<std::string, std::map<std::string, ConfigEntry>> config_;  // namespace, key

@@ -1,4 +1,5 @@
 // Burial: a job dies. It stays among the dead of its queue, or goes on to a dead-letter queue.
+#include <algorithm>
 #include <utility>
 
 #include "engine/dead_letter_headers.h"
@@ -13,6 +14,10 @@ void Engine::bury(QueueState& queue, JobKey key, RecordPtr record, JobState stat
   state.death_reason = reason;
   state.decided_by = decided_by;
   state.ended_at = now;
+  if (reason == DeathReason::buried) {
+    // They come back in the order in which they were put aside, also those of one moment.
+    state.ended_at = last_burial_ = std::max(now, last_burial_ + Duration(1));
+  }
   ++queue.totals.died;
   if (reason == DeathReason::expired) ++queue.totals.expired;
   if (reason == DeathReason::corrupt) ++queue.totals.corrupt;

@@ -14,20 +14,78 @@ constexpr std::uint64_t kReplyPayloadBytesMax = 16ULL << 20;
 }  // namespace
 
 std::optional<Result<ClaimReply>> Engine::claim(ClaimId id, ClaimCommand command, Timestamp now) {
-  QueueState* queue = lookup(command.queue);
-  if (queue == nullptr) return queue_not_found(command.queue);
+  const std::vector<QueueState*> queues = queues_of(command);
+  if (queues.empty()) return queue_not_found(command.queue);
   command.max = std::max(command.max, 1U);  // a claim for nothing would wait for ever
   StepBudget budget;
-  ClaimReply reply = grant(*queue, command, budget, now);
-  if (budget.looked_enough()) look_again_later(*queue);
+  ClaimReply reply;
+  if (queues.size() == 1) {
+    grant(*queues.front(), command, command.max, budget, reply, now);
+  } else {
+    grant_most_urgent(queues, command, budget, reply, now);
+  }
+  if (budget.looked_enough()) {
+    for (QueueState* queue : queues) look_again_later(*queue);
+  }
   if (!reply.jobs.empty() || command.wait <= Duration::zero()) return reply;
   if (waiting_.size() >= limits_.max_waiting_claims) {
     return Error{Errc::too_many_waiting, "too many claims are waiting (max_waiting_claims is " +
                                              std::to_string(limits_.max_waiting_claims) + ")"};
   }
   const Timestamp deadline = add_saturating(now, command.wait);
-  waiting_.add({id, queue->record.number, deadline, std::move(command)});
+  std::vector<QueueNumber> also;
+  for (std::size_t i = 1; i < queues.size(); ++i) also.push_back(queues[i]->record.number);
+  waiting_.add({id, queues.front()->record.number, deadline, std::move(command), std::move(also)});
   return std::nullopt;
+}
+
+std::vector<QueueState*> Engine::queues_of(const ClaimCommand& command) const {
+  std::vector<QueueState*> queues;
+  const auto add = [&](const QueueName& name) {
+    QueueState* queue = lookup(name);
+    if (queue != nullptr && std::ranges::find(queues, queue) == queues.end()) {
+      queues.push_back(queue);
+    }
+  };
+  add(command.queue);
+  for (const QueueName& name : command.also) add(name);
+  return queues;
+}
+
+void Engine::grant_most_urgent(std::span<QueueState* const> queues, const ClaimCommand& command,
+                               StepBudget& budget, ClaimReply& reply, Timestamp now) {
+  while (reply.jobs.size() < command.max && !budget.spent()) {
+    QueueState* best = nullptr;
+    std::pair<Priority, Seq> most_urgent;
+    for (QueueState* queue : queues) {
+      advance_guard(*queue, now);
+      if (queue->room() == 0) continue;
+      const auto urgency = urgency_of(*queue, command.lane, budget, now);
+      if (!urgency || (best != nullptr && most_urgent <= *urgency)) continue;
+      best = queue;
+      most_urgent = *urgency;
+    }
+    if (best == nullptr) return;
+    const std::size_t before = reply.jobs.size();
+    grant(*best, command, before + 1, budget, reply, now);
+    if (reply.jobs.size() == before && !has_room(reply)) return;
+  }
+}
+
+// Of the job that a queue would give, or of the more urgent of the two that it would choose from.
+std::optional<std::pair<Priority, Seq>> Engine::urgency_of(QueueState& queue, LaneChoice lane,
+                                                           StepBudget& budget, Timestamp now) {
+  const Candidates found = candidates(queue, lane, budget, now);
+  std::optional<std::pair<Priority, Seq>> urgency;
+  if (found.fresh) urgency = {found.fresh->priority, found.fresh->job.seq};
+  if (found.retry) {
+    const Seq seq = found.retry->job.seq;
+    const auto record = ledger_.record({queue.record.number, seq});
+    // One that cannot be read is found out by whoever claims it.
+    const std::pair of_retry{record && *record ? (*record)->priority : Priority{}, seq};
+    urgency = urgency ? std::min(*urgency, of_retry) : of_retry;
+  }
+  return urgency;
 }
 
 void Engine::cancel_claim(ClaimId id) {
@@ -39,16 +97,17 @@ void Engine::cancel_all_claims() {
     answers_.push_back({claim.id, ClaimReply{}});
 }
 
-ClaimReply Engine::grant(QueueState& queue, const ClaimCommand& command, StepBudget& budget,
-                         Timestamp now) {
-  ClaimReply reply;
+// A job's size is known when it is read, so the last one must fit whatever it is.
+bool Engine::has_room(const ClaimReply& reply) const {
+  return reply.jobs.empty() ||
+         reply.payload_bytes + limits_.max_payload_bytes <= kReplyPayloadBytesMax;
+}
+
+void Engine::grant(QueueState& queue, const ClaimCommand& command, std::size_t most,
+                   StepBudget& budget, ClaimReply& reply, Timestamp now) {
   advance_guard(queue, now);
-  std::uint64_t bytes = 0;
-  // A job's size is known when it is read, so the last one must fit whatever it is.
-  const auto has_room = [&] {
-    return reply.jobs.empty() || bytes + limits_.max_payload_bytes <= kReplyPayloadBytesMax;
-  };
-  while (reply.jobs.size() < command.max && queue.room() > 0 && has_room() && !budget.spent()) {
+  const std::size_t before = reply.jobs.size();
+  while (reply.jobs.size() < most && queue.room() > 0 && has_room(reply) && !budget.spent()) {
     const auto next = next_job(queue, command.lane, budget, now);
     if (!next) break;
     const StrandRef strand = queue.jobs.take(*next);
@@ -58,16 +117,19 @@ ClaimReply Engine::grant(QueueState& queue, const ClaimCommand& command, StepBud
       continue;
     }
     queue.jobs.delivered(*next, now);
-    bytes += job->record->payload.size();
+    reply.payload_bytes += job->record->payload.size();
     reply.jobs.push_back(std::move(*job));
   }
-  if (reply.jobs.empty()) return reply;
-  queue.totals.claimed += reply.jobs.size();
+  count_claimed(queue, std::span(reply.jobs).subspan(before), now);
+}
+
+void Engine::count_claimed(QueueState& queue, std::span<const ClaimedJob> jobs, Timestamp now) {
+  if (jobs.empty()) return;
+  queue.totals.claimed += jobs.size();
   queue.totals.claimed_retry += static_cast<std::uint64_t>(
-      std::ranges::count_if(reply.jobs, [](const ClaimedJob& job) { return job.failures > 0; }));
-  queue.claims.add(now, static_cast<std::uint32_t>(reply.jobs.size()));
+      std::ranges::count_if(jobs, [](const ClaimedJob& job) { return job.failures > 0; }));
+  queue.claims.add(now, static_cast<std::uint32_t>(jobs.size()));
   touch(queue);
-  return reply;
 }
 
 Engine::Candidates Engine::candidates(QueueState& queue, LaneChoice choice, StepBudget& budget,
@@ -122,7 +184,7 @@ std::optional<ClaimedJob> Engine::lease_job(QueueState& queue, JobKey key, const
   state->attempts += 1;
   state->lease_nonce = lease_nonce(command.own);
   state->lease_started_at = now;
-  state->lease_deadline = add_saturating(now, command.lease.value_or(queue.record.config.lease));
+  state->lease_deadline = add_saturating(now, command.lease.value_or(lease_of(queue, **record)));
   state->worker = command.worker;
   if (state->attempts == 1) state->first_attempt_at = now;
 
@@ -175,7 +237,8 @@ void Engine::serve_waiting(QueueState& queue, Timestamp now) {
     const WaitingClaim* first =
         waiting_.first(queue.record.number, found.fresh.has_value(), found.retry.has_value());
     if (first == nullptr) break;
-    ClaimReply reply = grant(queue, first->command, budget, now);
+    ClaimReply reply;
+    grant(queue, first->command, first->command.max, budget, reply, now);
     if (reply.jobs.empty()) continue;  // what there was turned out dead; look again
     const ClaimId id = first->id;
     waiting_.remove(id);

@@ -238,8 +238,9 @@ Result<Released> Engine::release_one(const ReleaseItem& item, Timestamp now) {
   if (!held) return held.error();
   QueueState& queue = *held->queue;
   const Lease& lease = held->lease;
-  auto ended = end_attempt(lease, {AttemptOutcome::released, "", ""}, now);
+  auto ended = end_attempt(lease, {item.outcome, "", ""}, now);
   if (!ended) return ended.error();
+  const Priority priority = set_priority(lease, item.priority);
   JobState state = std::move(*ended);
   end_lease(queue, lease, LeaseEnd::neither, now);
   if (item.undelivered) throttles_.refund(*lease.strand, now);
@@ -259,11 +260,42 @@ Result<Released> Engine::release_one(const ReleaseItem& item, Timestamp now) {
     state.status = state.lane() == Lane::fresh ? JobStatus::scheduled : JobStatus::failed;
     state.due = add_saturating(now, item.delay);
   }
-  place(queue, lease.job, lease.priority, lease.strand, state, now);
+  place(queue, lease.job, priority, lease.strand, state, now);
   ledger_.put_state(lease.job, std::make_shared<const JobState>(std::move(state)));
   rearm(queue);
   serve_waiting(queue, now);
   return Released{lease.job};
+}
+
+// The priority that the job has now. One that cannot be read keeps what it had.
+Priority Engine::set_priority(const Lease& lease, std::optional<Priority> priority) {
+  if (!priority || *priority == lease.priority) return lease.priority;
+  const auto before = ledger_.record(lease.job);
+  if (!before || *before == nullptr) return lease.priority;
+  auto record = std::make_shared<JobRecord>(**before);
+  record->priority = *priority;
+  ledger_.put_job(lease.job, std::move(record));
+  return *priority;
+}
+
+ItemResults<Buried> Engine::bury_leased(std::span<const BuryItem> items, Timestamp now) {
+  return for_each_item(items, [&](const BuryItem& item) -> Result<Buried> {
+    const auto held = held_lease(item.token, now);
+    if (!held) return held.error();
+    QueueState& queue = *held->queue;
+    const Lease& lease = held->lease;
+    auto state = end_attempt(lease, {AttemptOutcome::buried, "", ""}, now);
+    if (!state) return state.error();
+    set_priority(lease, item.priority);
+    end_lease(queue, lease, LeaseEnd::neither, now);
+    forget_job(queue, lease.job, lease.expires_at, lease.byte_size);
+    DeathReason reason = DeathReason::buried;
+    RecordPtr record = record_for_burial(lease.job, reason);
+    const DecidedBy by = reason == DeathReason::buried ? DecidedBy::client : DecidedBy::policy;
+    bury(queue, lease.job, std::move(record), std::move(*state), reason, by, now);
+    serve_waiting(queue, now);
+    return Buried{lease.job};
+  });
 }
 
 ItemResults<Extended> Engine::extend(std::span<const ExtendItem> items, Timestamp now) {
@@ -276,12 +308,21 @@ ItemResults<Extended> Engine::extend(std::span<const ExtendItem> items, Timestam
     if (*before == nullptr) return Error{Errc::corrupt, "the job's state is missing"};
     auto state = std::make_shared<JobState>(**before);
     state->lease_deadline =
-        add_saturating(now, item.lease.value_or(held->queue->record.config.lease));
+        add_saturating(now, item.lease ? *item.lease : usual_lease(*held->queue, job));
     leases_.extend(job, state->lease_deadline);
     const Extended extended{job, state->lease_deadline};
     ledger_.put_state(job, std::move(state));
     return extended;
   });
+}
+
+Duration Engine::lease_of(const QueueState& queue, const JobRecord& record) {
+  return record.lease.value_or(queue.record.config.lease);
+}
+
+Duration Engine::usual_lease(const QueueState& queue, JobKey job) {
+  const auto record = ledger_.record(job);
+  return record && *record ? lease_of(queue, **record) : queue.record.config.lease;
 }
 
 // The state after the attempt, with the attempt in its history; nothing is changed yet, so that a

@@ -15,6 +15,7 @@ Arrival arrival_of(NewJob job) {
   auto record = std::make_shared<JobRecord>();
   record->priority = job.priority;
   record->payload_kind = job.payload_kind;
+  record->lease = job.lease;
   record->key = std::move(job.key);
   record->headers = std::move(job.headers);
   record->scheduling = std::move(job.scheduling);

@@ -90,6 +90,18 @@ Result<QueueStats> Engine::pause_queue(const QueueName& name, bool paused, Times
   return stats_of(*queue, now);
 }
 
+Status Engine::rest_queue(const QueueName& name, Duration pause, Timestamp now) {
+  QueueState* queue = lookup(name);
+  if (queue == nullptr) return queue_not_found(name);
+  queue->rest.reset();
+  if (pause > Duration::zero()) {
+    queue->rest = QueueState::Rest{.until = add_saturating(now, pause), .asked = pause};
+  }
+  rearm(*queue);
+  serve_waiting(*queue, now);
+  return ok();
+}
+
 Result<QueueStats> Engine::delete_queue(const QueueName& name, const std::string& asked_by,
                                         Timestamp now) {
   QueueState* queue = lookup(name);
@@ -222,6 +234,7 @@ void Engine::rearm(QueueState& queue) {
   if (queue.guard && queue.guard->state() == BreakerState::open) {
     next = std::min(next, queue.guard->open_until());
   }
+  if (queue.rest) next = std::min(next, queue.rest->until);
   if (queue.look_again) next = Timestamp{};  // long ago
   if (next == queue.wake_at) return;
   wakes_.erase({queue.wake_at, queue.record.number});

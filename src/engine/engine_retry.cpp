@@ -38,11 +38,12 @@ Status Engine::retry_one(QueueState& queue, Seq seq, Timestamp now) {
                                         "dropped, not retried (" +
                                         dead.error().detail + ")"};
   }
-  return dead->record != nullptr ? retry_dead(queue, key, *dead, now)
+  return dead->record != nullptr ? retry_dead(queue, key, *dead, Return::by_hand, now)
                                  : retry_alive(queue, key, now);
 }
 
-Status Engine::retry_dead(QueueState& queue, JobKey key, const EndedJob& dead, Timestamp now) {
+Status Engine::retry_dead(QueueState& queue, JobKey key, const EndedJob& dead, Return how,
+                          Timestamp now) {
   if (dead.state->death_reason == DeathReason::corrupt) {
     return Error{Errc::wrong_status,
                  "job " + short_id(key.seq) + " died as corrupt: there is nothing left to deliver"};
@@ -51,7 +52,7 @@ Status Engine::retry_dead(QueueState& queue, JobKey key, const EndedJob& dead, T
   if (!home) return home.error();
   ledger_.erase_dead(key, dead.state->ended_at);
   --queue.totals.dead_now;
-  come_back(queue, **home, key.seq, *dead.record, *dead.state, now);
+  come_back(queue, **home, key.seq, *dead.record, *dead.state, how, now);
   return ok();
 }
 
@@ -73,7 +74,7 @@ Status Engine::retry_alive(QueueState& queue, JobKey key, Timestamp now) {
   forget_job(queue, key, (*record)->expires_at, (*record)->byte_size());
   ledger_.erase_job(key);
   rearm(queue);
-  come_back(queue, **home, key.seq, **record, **state, now);
+  come_back(queue, **home, key.seq, **record, **state, Return::by_hand, now);
   return ok();
 }
 
@@ -87,7 +88,7 @@ Result<QueueState*> Engine::home_of(QueueState& queue, const JobState& state) {
 }
 
 void Engine::come_back(QueueState& from, QueueState& to, Seq seq, JobRecord record, JobState state,
-                       Timestamp now) {
+                       Return how, Timestamp now) {
   if (&from == &to) {
     record.expires_at = renewed_expiry(record, state, now);
   } else {
@@ -97,7 +98,7 @@ void Engine::come_back(QueueState& from, QueueState& to, Seq seq, JobRecord reco
     ++to.totals.moved_in;
   }
   state.origin_queue.clear();
-  state.generation += 1;
+  if (how == Return::by_hand) state.generation += 1;
   ++from.totals.retried;
   touch(from);
   emit(EventType::retry, to, seq, now, {.generation = state.generation});

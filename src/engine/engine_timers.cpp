@@ -27,6 +27,7 @@ void Engine::tick(Timestamp now) {
     end_delays(queue, now);
     advance_guard(queue, now);
     queue.look_again = false;
+    if (queue.rest && queue.rest->until <= now) queue.rest.reset();
     rearm(queue);
     serve_waiting(queue, now);
   }

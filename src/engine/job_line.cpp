@@ -121,6 +121,21 @@ Seq JobLine::oldest() const {
   return std::ranges::min(*some_, {}, &Job::second).second;
 }
 
+std::uint64_t JobLine::count_below(Priority priority) const {
+  switch (form_) {
+    case Form::none:
+      return 0;
+    case Form::one:
+      return only_priority_ < priority ? 1 : 0;
+    case Form::some:
+      return static_cast<std::uint64_t>(
+          std::ranges::count_if(*some_, [&](const Job& job) { return job.first < priority; }));
+    case Form::many:
+      return many_->count_below(priority);
+  }
+  return 0;
+}
+
 void JobLine::become_some() {
   auto some = std::make_unique<Some>();
   some->emplace_back(only_priority_, only_);

@@ -36,6 +36,8 @@ class JobLine {
   std::pair<Priority, Seq> front() const;
   // The job pushed longest ago, whatever its priority. Must not be empty.
   Seq oldest() const;
+  // Jobs that are more urgent than this.
+  std::uint64_t count_below(Priority priority) const;
 
  private:
   using Job = std::pair<Priority, Seq>;

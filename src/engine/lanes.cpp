@@ -82,4 +82,13 @@ Seq FreshLane::oldest() const {
   return oldest;
 }
 
+std::uint64_t FreshLane::count_below(Priority priority) const {
+  std::uint64_t count = 0;
+  for (const auto& [of_these, seqs] : by_priority_) {
+    if (of_these >= priority) break;
+    count += seqs.size();
+  }
+  return count;
+}
+
 }  // namespace reprise

@@ -69,6 +69,8 @@ class FreshLane {
   std::pair<Priority, Seq> front() const;
   // The job pushed longest ago, whatever its priority. Must not be empty.
   Seq oldest() const;
+  // Jobs that are more urgent than this.
+  std::uint64_t count_below(Priority priority) const;
 
  private:
   using ByPriority = std::map<Priority, SeqSet>;

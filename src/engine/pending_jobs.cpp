@@ -489,6 +489,14 @@ std::vector<PendingJobs::Candidate> PendingJobs::top_keys(const DeliveryWindow::
   return found;
 }
 
+std::uint64_t PendingJobs::count_below(Priority priority) const {
+  std::uint64_t count = 0;
+  for (const auto& key : keys_) {
+    key->visit_strands([&](const Strand& strand) { count += strand.fresh.count_below(priority); });
+  }
+  return count;
+}
+
 KeysStats PendingJobs::stats(Timestamp now) {
   const DeliveryWindow::Sum window = deliveries_.sum(now);
   KeysStats stats;

@@ -98,6 +98,8 @@ class PendingJobs {
   std::optional<Seq> oldest_fresh() const;
   std::optional<TimedSeq> oldest_retry() const;
   KeysStats stats(Timestamp now);
+  // Fresh jobs that are more urgent than this. Looks at all keys.
+  std::uint64_t count_below(Priority priority) const;
   std::size_t key_count() const { return keys_.size(); }
 
  private:

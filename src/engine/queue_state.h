@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include "engine/hook_line.h"
 #include "engine/lanes.h"
@@ -34,6 +35,11 @@ struct QueueState {
     Priority priority{};
     StrandRef strand;
   };
+  // A pause that ends by itself; not remembered across a restart.
+  struct Rest {
+    Timestamp until;
+    Duration asked{};
+  };
   PendingJobs jobs;                              // before all that refers to strands
   absl::btree_map<TimedSeq, Delayed> scheduled;  // fresh jobs that wait for their delay
   RetryTimes cooling;                            // retries that wait for their time
@@ -42,6 +48,7 @@ struct QueueState {
   OutageGuard::Trial last_trial = 0;                // of the guard that it had before
   std::unique_ptr<const PayloadVars> payload_vars;  // null: payloads are taken as they come
   bool look_again = false;                          // the last look at its keys was cut short
+  std::optional<Rest> rest;                         // nothing: it gives out jobs
   TimedSeqs expiries;                               // jobs with a ttl
 
   std::uint64_t active = 0;           // leases out
@@ -68,7 +75,7 @@ struct QueueState {
   }
   // How many more jobs may be leased, of any lane.
   std::uint64_t room() const {
-    if (record.paused) return 0;
+    if (record.paused || rest) return 0;
     const std::uint64_t most = record.config.concurrency.value_or(UINT64_MAX);
     const std::uint64_t free = most - std::min(most, active);
     return guard ? std::min(free, guard->room()) : free;

@@ -9,10 +9,24 @@ namespace reprise {
 void WaitingClaims::add(WaitingClaim claim) {
   const std::uint64_t arrival = next_arrival_++;
   const ClaimId id = claim.id;
-  lines_[claim.queue][static_cast<std::size_t>(claim.command.lane)].emplace(arrival, id);
   deadlines_.emplace(claim.deadline, id);
-  const bool inserted = by_id_.emplace(id, Entry{arrival, std::move(claim)}).second;
+  const auto [entry, inserted] = by_id_.emplace(id, Entry{arrival, std::move(claim)});
   REPRISE_CHECK(inserted);
+  line_up(entry->second.claim.queue, entry->second);
+  for (const QueueNumber queue : entry->second.claim.also) line_up(queue, entry->second);
+}
+
+void WaitingClaims::line_up(QueueNumber queue, const Entry& entry) {
+  lines_[queue][static_cast<std::size_t>(entry.claim.command.lane)].emplace(entry.arrival,
+                                                                            entry.claim.id);
+}
+
+void WaitingClaims::leave(QueueNumber queue, const Entry& entry) {
+  const auto lines = lines_.find(queue);
+  lines->second[static_cast<std::size_t>(entry.claim.command.lane)].erase(entry.arrival);
+  if (std::ranges::all_of(lines->second, [](const Line& line) { return line.empty(); })) {
+    lines_.erase(lines);
+  }
 }
 
 std::optional<WaitingClaim> WaitingClaims::remove(ClaimId id) {
@@ -21,11 +35,8 @@ std::optional<WaitingClaim> WaitingClaims::remove(ClaimId id) {
   Entry entry = std::move(found->second);
   by_id_.erase(found);
   deadlines_.erase({entry.claim.deadline, id});
-  const auto lines = lines_.find(entry.claim.queue);
-  lines->second[static_cast<std::size_t>(entry.claim.command.lane)].erase(entry.arrival);
-  if (std::ranges::all_of(lines->second, [](const Line& line) { return line.empty(); })) {
-    lines_.erase(lines);
-  }
+  leave(entry.claim.queue, entry);
+  for (const QueueNumber queue : entry.claim.also) leave(queue, entry);
   return std::move(entry.claim);
 }
 
@@ -42,7 +53,21 @@ std::vector<WaitingClaim> WaitingClaims::take_all_of(QueueNumber queue) {
     }
   }
   std::vector<WaitingClaim> taken;
-  for (const ClaimId id : ids) taken.push_back(*remove(id));
+  for (const ClaimId id : ids) {
+    Entry& entry = by_id_.at(id);
+    WaitingClaim& claim = entry.claim;
+    if (claim.also.empty()) {
+      taken.push_back(*remove(id));
+      continue;
+    }
+    leave(queue, entry);
+    if (claim.queue == queue) {
+      claim.queue = claim.also.back();
+      claim.also.pop_back();
+    } else {
+      std::erase(claim.also, queue);
+    }
+  }
   return taken;
 }
 

@@ -25,6 +25,7 @@ struct WaitingClaim {
   QueueNumber queue{};
   Timestamp deadline;
   ClaimCommand command;
+  std::vector<QueueNumber> also;  // it waits for jobs of these, too
 };
 
 class WaitingClaims {
@@ -33,6 +34,7 @@ class WaitingClaims {
   // Takes it out of the line; nullopt when it is not in it (any more).
   std::optional<WaitingClaim> remove(ClaimId id);
   std::optional<WaitingClaim> take_expired(Timestamp now);
+  // The queue is gone: those that waited for it only.
   std::vector<WaitingClaim> take_all_of(QueueNumber queue);
   std::vector<WaitingClaim> take_all();
 
@@ -52,6 +54,9 @@ class WaitingClaims {
     std::uint64_t arrival{};
     WaitingClaim claim;
   };
+
+  void line_up(QueueNumber queue, const Entry& entry);
+  void leave(QueueNumber queue, const Entry& entry);
 
   absl::flat_hash_map<ClaimId, Entry> by_id_;
   absl::btree_set<std::pair<Timestamp, ClaimId>> deadlines_;

@@ -57,6 +57,30 @@ TEST(WaitingClaims, OnlyThoseTheLaneSuitsAreInLineForAJob) {
   EXPECT_EQ(line.first_for(false, true), 3U);
 }
 
+TEST(WaitingClaims, MayWaitForSeveralQueues) {
+  Line line;
+  line.add({.id = 1, .queue = kQueue, .deadline = Timestamp{60s}, .also = {kOtherQueue}});
+  EXPECT_EQ(line.first(kQueue, true, true)->id, 1U);
+  EXPECT_EQ(line.first(kOtherQueue, true, true)->id, 1U);
+  EXPECT_EQ(line.size(), 1U);
+  line.remove(1);
+  EXPECT_FALSE(line.has_any(kQueue));
+  EXPECT_FALSE(line.has_any(kOtherQueue));
+}
+
+TEST(WaitingClaims, OutliveAllButTheLastOfTheirQueues) {
+  for (const QueueNumber first_gone : {kQueue, kOtherQueue}) {
+    const QueueNumber left = first_gone == kQueue ? kOtherQueue : kQueue;
+    Line line;
+    line.add({.id = 1, .queue = kQueue, .deadline = Timestamp{60s}, .also = {kOtherQueue}});
+    EXPECT_TRUE(line.take_all_of(first_gone).empty());
+    EXPECT_FALSE(line.has_any(first_gone));
+    EXPECT_EQ(line.first(left, true, true)->id, 1U);
+    EXPECT_EQ(ids(line.take_all_of(left)), std::vector<ClaimId>{1});
+    EXPECT_EQ(line.size(), 0U);
+  }
+}
+
 TEST(WaitingClaims, QueuesHaveLinesOfTheirOwn) {
   Line line;
   line.wait(1, LaneChoice::any, 60s, kOtherQueue);

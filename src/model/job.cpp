@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::array<std::string_view, kJobStatusCount> kStatusNames = {
     "scheduled", "pending", "active", "failed", "dead", "completed"};
-constexpr std::array<std::string_view, 9> kReasonNames = {
+constexpr std::array<std::string_view, 10> kReasonNames = {
     "none",    "max_attempts", "final", "lease_expired", "expired",
-    "corrupt", "worker_lost",  "hook",  "hook_error"};
+    "corrupt", "worker_lost",  "hook",  "hook_error",    "buried"};
 
 }  // namespace
 
@@ -40,6 +40,8 @@ std::string_view outcome_name(AttemptOutcome outcome) {
       return "worker_lost";
     case AttemptOutcome::completed:
       return "completed";
+    case AttemptOutcome::buried:
+      return "buried";
   }
   return "unknown";
 }

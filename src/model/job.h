@@ -57,7 +57,8 @@ struct JobRecord {
   Timestamp expires_at = kNever;  // from the job's or the queue's ttl
   Priority priority = kDefaultPriority;
   PayloadKind payload_kind = PayloadKind::json;
-  std::string key;  // idempotency key; empty: none
+  std::optional<Duration> lease;  // of claims that do not say; nothing: the queue's
+  std::string key;                // idempotency key; empty: none
   Headers headers;
   Scheduling scheduling;
   std::string payload;  // JSON exactly as it came, or bytes
@@ -74,6 +75,7 @@ enum class AttemptOutcome : std::uint8_t {
   released = 2,
   worker_lost = 3,  // somebody else saw the worker end
   completed = 4,    // only of jobs that are kept after it
+  buried = 5,       // put aside by who had it
 };
 std::string_view outcome_name(AttemptOutcome outcome);
 
@@ -104,6 +106,7 @@ enum class DeathReason : std::uint8_t {
   worker_lost = 6,  // the last allowed attempt ended with its worker
   hook = 7,         // on_failure said so
   hook_error = 8,   // on_failure gave no answer, and the queue gives up then
+  buried = 9,       // put aside by who had it, which is no failure
 };
 std::string_view death_reason_name(DeathReason reason);
 std::optional<DeathReason> death_reason_from_name(std::string_view name);

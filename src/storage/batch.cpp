@@ -24,6 +24,14 @@ void Batch::put(Keyspace keyspace, std::string_view key, std::string_view value)
   ++count_;
 }
 
+void Batch::begin_put(Keyspace keyspace, std::string_view key, std::size_t size) {
+  ByteWriter out(bytes_);
+  out.fixed(tag(Kind::put, keyspace));
+  out.bytes(key);
+  out.varint(size);
+  ++count_;
+}
+
 void Batch::erase(Keyspace keyspace, std::string_view key) {
   ByteWriter out(bytes_);
   out.fixed(tag(Kind::erase, keyspace));

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/check.h"
 #include "storage/keyspace.h"
 
 namespace reprise::storage {
@@ -14,6 +15,14 @@ namespace reprise::storage {
 class Batch {
  public:
   void put(Keyspace keyspace, std::string_view key, std::string_view value);
+  // A value of this size that `write(bytes)` appends: a large one need not be copied.
+  template <class Write>
+  void put(Keyspace keyspace, std::string_view key, std::size_t size, const Write& write) {
+    begin_put(keyspace, key, size);
+    const std::size_t begin = bytes_.size();
+    write(bytes_);
+    REPRISE_CHECK(bytes_.size() == begin + size);
+  }
   void erase(Keyspace keyspace, std::string_view key);
   // Everything in [begin, end); nothing when end <= begin. Meant for a whole queue: each one costs
   // every reader a little until it is compacted away.
@@ -41,6 +50,8 @@ class Batch {
   [[nodiscard]] static bool visit(std::string_view bytes, std::size_t count, Visitor& visitor);
 
  private:
+  void begin_put(Keyspace keyspace, std::string_view key, std::size_t size);
+
   std::string bytes_;
   std::size_t count_ = 0;
 };

@@ -46,9 +46,16 @@ inline std::size_t bytes_size(std::size_t length) { return varint_size(length) +
 class RecordWriter {
  public:
   explicit RecordWriter(std::size_t record_bytes, RecordVersion version = kFirstVersion) {
-    out_.reserve(record_bytes);
+    own_.reserve(record_bytes);
     fixed(version);
   }
+  // Behind what `out` holds already; end it with seal().
+  RecordWriter(std::string& out, RecordVersion version) : out_(out), begin_(out.size()) {
+    fixed(version);
+  }
+  RecordWriter(const RecordWriter&) = delete;
+  RecordWriter& operator=(const RecordWriter&) = delete;
+
   template <std::integral T>
   void fixed(T value) {
     ByteWriter(out_).fixed(value);
@@ -60,13 +67,16 @@ class RecordWriter {
   void enumerator(Enum value) {
     fixed(static_cast<std::uint8_t>(value));
   }
+  void seal() { fixed(crc32c(std::string_view(out_).substr(begin_))); }
   std::string finish() {
-    fixed(crc32c(out_));
-    return std::move(out_);
+    seal();
+    return std::move(own_);
   }
 
  private:
-  std::string out_;
+  std::string own_;
+  std::string& out_ = own_;
+  const std::size_t begin_ = 0;
 };
 
 // Reads one record's body. Like ByteReader it may be read to the end and asked once, in finish().

@@ -13,8 +13,10 @@
 namespace reprise::storage {
 namespace {
 
-// With scheduling attributes behind the headers: 2; without any: 1.
-constexpr RecordVersion kJobVersion = 3;
+// With scheduling attributes behind the headers: 2; without any: 1. Only jobs with a lease of their
+// own are written as 4.
+constexpr RecordVersion kJobVersion = 4;
+constexpr RecordVersion kJobWithoutLease = 3;
 // Since format 3. Without the words and the version of a hook: 2.
 constexpr RecordVersion kStateVersion = 3;
 constexpr RecordVersion kOldestState = 2;
@@ -35,6 +37,7 @@ std::size_t encoded_size(const JobRecord& record, std::size_t attribute_bytes) {
   for (const auto& [name, value] : record.headers) {
     size += bytes_size(name.size()) + bytes_size(value.size());
   }
+  if (record.lease) size += varint_size(static_cast<std::uint64_t>(record.lease->count()));
   return size;
 }
 
@@ -120,7 +123,7 @@ Attempt read_attempt(RecordReader& in) {
                  .generation = in.varint32(),
                  .started_at = in.time(),
                  .ended_at = in.time(),
-                 .outcome = in.enumerator(AttemptOutcome::completed),
+                 .outcome = in.enumerator(AttemptOutcome::buried),
                  .worker = in.text(),
                  .error = in.text(),
                  .error_type = in.text()};
@@ -129,8 +132,19 @@ Attempt read_attempt(RecordReader& in) {
 }  // namespace
 
 std::string encode_job(const JobRecord& record) {
+  std::string bytes;
+  bytes.reserve(encoded_job_size(record));
+  encode_job(record, bytes);
+  return bytes;
+}
+
+std::size_t encoded_job_size(const JobRecord& record) {
+  return encoded_size(record, encode_scheduling(record.scheduling).size());
+}
+
+void encode_job(const JobRecord& record, std::string& bytes) {
   const std::string attributes = encode_scheduling(record.scheduling);
-  RecordWriter out(encoded_size(record, attributes.size()), kJobVersion);
+  RecordWriter out(bytes, record.lease ? kJobVersion : kJobWithoutLease);
   out.time(record.pushed_at);
   out.time(record.expires_at);
   out.fixed(record.priority);
@@ -143,8 +157,9 @@ std::string encode_job(const JobRecord& record) {
     out.bytes(name);
     out.bytes(value);
   }
+  if (record.lease) out.varint(static_cast<std::uint64_t>(record.lease->count()));
   out.bytes(record.payload);
-  return out.finish();
+  out.seal();
 }
 
 Result<JobRecord> decode_job(std::string_view bytes) {
@@ -167,6 +182,7 @@ Result<JobRecord> decode_job(std::string_view bytes) {
   if (in->version() == 2) scheduling = read_scheduling_2(*in);
   if (!scheduling) return damaged_job();
   record.scheduling = *std::move(scheduling);
+  if (in->version() >= 4) record.lease = Duration(static_cast<std::int64_t>(in->varint()));
   record.payload = in->text();
   REPRISE_TRY(in->finish());
   if (byte_size != record.byte_size()) return damaged_job();
@@ -249,7 +265,7 @@ Result<JobState> decode_state(std::string_view bytes) {
   for (std::size_t i = 0; i < attempts; ++i) state.history.push_back(read_attempt(*in));
   state.returned_at = in->time();
   state.origin_queue = in->text();
-  state.death_reason = in->enumerator(DeathReason::hook_error);
+  state.death_reason = in->enumerator(DeathReason::buried);
   state.decided_by = in->enumerator(DecidedBy::hook);
   if (in->version() >= 3) {
     state.death_note = in->text();

@@ -34,6 +34,9 @@ inline bool reads_format(std::uint32_t version) {
 std::string describe_other_format(std::uint32_t version);
 
 std::string encode_job(const JobRecord& record);
+// The same behind what `bytes` holds already, and how long it will be.
+void encode_job(const JobRecord& record, std::string& bytes);
+std::size_t encoded_job_size(const JobRecord& record);
 Result<JobRecord> decode_job(std::string_view bytes);
 
 // What a restart needs of a record, without reading its headers and payload. All of it stands at

@@ -10,7 +10,6 @@
 #include "base/crc32c.h"
 #include "base/random.h"
 #include "support/hex.h"
-#include "support/live_attributes.h"
 
 namespace reprise::storage {
 namespace {
@@ -33,6 +32,12 @@ JobRecord example_job() {
           .headers = {{"tenant", "a"}, {"trace", ""}},
           .scheduling = {.fairness_key = "fk", .weight = 300, .throttle_keys = {"t1", "t"}},
           .payload = "payload"};
+}
+
+JobRecord example_leased_job() {
+  JobRecord job = example_job();
+  job.lease = Duration(300);
+  return job;
 }
 
 JobState example_state() {
@@ -200,7 +205,7 @@ std::function<Status(std::string_view)> only_status(Result<T> (*decode)(std::str
 
 std::vector<RecordKind> record_kinds() {
   return {
-      {"Job", encode_job(example_job()), only_status(decode_job)},
+      {"Job", encode_job(example_leased_job()), only_status(decode_job)},
       {"State", encode_state(example_state()), only_status(decode_state)},
       {"Dead", encode_ended(example_dead()), only_status(decode_ended)},
       {"Ending", encode_ending({.fingerprint = 0x0102030405060708}), only_status(decode_ending)},
@@ -308,6 +313,22 @@ TEST(GoldenBytes, Job) {
             "05747261636500"      // trace: (empty)
             "077061796c6f6164"    // payload
             "2b3ee86f");          // checksum
+}
+
+TEST(GoldenBytes, JobWithALeaseOfItsOwn) {
+  EXPECT_EQ(to_hex(encode_job({.pushed_at = at(1), .lease = Duration(300), .payload = "{}"})),
+            "04"                // version
+            "0100000000000000"  // pushed_at
+            "ffffffffffffff7f"  // expires_at: never
+            "e8030000"          // priority
+            "0200000000000000"  // byte_size
+            "00"                // payload_kind
+            "00"                // no attributes
+            "00"                // no key
+            "00"                // no headers
+            "ac02"              // lease
+            "027b7d"            // payload
+            "de51994a");        // checksum
 }
 
 TEST(GoldenBytes, JobWithDefaultAttributes) {
@@ -612,6 +633,7 @@ class RandomRecords {
     record.expires_at = random_.below(2) == 0 ? kNever : time();
     record.priority = static_cast<Priority>(number());
     record.payload_kind = static_cast<PayloadKind>(random_.below(2));
+    if (random_.below(2) == 0) record.lease = Duration(static_cast<std::int64_t>(number()));
     record.key = bytes(20);
     record.headers.resize(random_.below(4));
     for (auto& [name, value] : record.headers) {
@@ -809,71 +831,6 @@ TEST_F(RoundTrip, SmallRecords) {
     EXPECT_EQ(*decode_server(encode_server(server)), server);
     const auto version = static_cast<std::uint32_t>(random_.number());
     EXPECT_EQ(*decode_format_version(encode_format_version(version)), version);
-  }
-}
-
-TEST(JobOutline, SaysHowMuchOfTheFrontItTakes) {
-  JobRecord record = example_job();
-  record.scheduling = test::heaviest_attributes();
-  record.payload = std::string(10'000, 'p');
-  const std::string bytes = encode_job(record);
-  const std::size_t needed = job_outline_bytes(bytes.substr(0, kJobOutlineBytes));
-  EXPECT_GT(needed, 17U * 200);
-  EXPECT_LT(needed, 18U * 200);
-  const auto outline = decode_job_outline(bytes.substr(0, needed));
-  ASSERT_TRUE(outline) << outline.error().detail;
-  EXPECT_EQ(outline->scheduling, record.scheduling);
-  for (std::size_t length = 0; length < needed; ++length) {
-    ASSERT_FALSE(decode_job_outline(bytes.substr(0, length))) << length;
-  }
-}
-
-TEST(JobOutline, IsInTheFirstBytesOfMostRecords) {
-  JobRecord record;
-  record.payload = std::string(1000, 'p');
-  for (const std::string key : {"default", "tenant-000001"}) {
-    record.scheduling.fairness_key = key;
-    const std::string front = encode_job(record).substr(0, kJobOutlineBytes);
-    EXPECT_LE(job_outline_bytes(front), kJobOutlineBytes);
-    EXPECT_EQ(decode_job_outline(front)->scheduling, record.scheduling);
-  }
-}
-
-TEST(JobOutline, RefusesWhatIsTooShortOrOfAnotherVersion) {
-  const std::string bytes = encode_job(JobRecord());
-  for (std::size_t length = 0; length < 34; ++length) {
-    EXPECT_FALSE(decode_job_outline(bytes.substr(0, length))) << length;
-    EXPECT_FALSE(decode_job_byte_size(bytes.substr(0, length))) << length;
-  }
-  for (const char version : {'\0', '\x04'}) {
-    std::string other = bytes;
-    other.front() = version;
-    EXPECT_FALSE(decode_job_outline(other));
-    EXPECT_FALSE(decode_job_byte_size(other));
-  }
-}
-
-// A length that is damaged asks for no more than there is.
-TEST(JobOutline, RefusesAttributesThatGoBeyondTheRecord) {
-  constexpr std::size_t kLengthOffset = 30;
-  std::string bytes = encode_job(example_job());
-  bytes[kLengthOffset] = '\x7F';
-  EXPECT_EQ(job_outline_bytes(bytes), kLengthOffset + 1 + 0x7F);
-  EXPECT_FALSE(decode_job_outline(bytes));
-  bytes.replace(kLengthOffset, 10, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01");
-  EXPECT_EQ(job_outline_bytes(bytes), kWholeRecord);
-  EXPECT_FALSE(decode_job_outline(bytes));
-  EXPECT_EQ(*decode_job_byte_size(bytes), example_job().byte_size());
-}
-
-TEST(JobOutline, ReadsAnyBytesWithoutHarm) {
-  SeededRandom random(1);
-  for (int i = 0; i < 3000; ++i) {
-    std::string bytes(random.below(90), '\0');
-    for (char& byte : bytes) byte = static_cast<char>(random.next_u64() >> random.below(64));
-    if (!bytes.empty()) bytes.front() = static_cast<char>(1 + random.below(3));
-    (void)job_outline_bytes(bytes);
-    (void)decode_job_outline(bytes);
   }
 }
 
