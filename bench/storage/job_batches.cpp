@@ -23,8 +23,8 @@ JobBatches::JobBatches(std::uint32_t queues)
 storage::Batch JobBatches::make_queues() {
   for (QueueNumber number = 1; number <= totals_.size(); ++number) {
     const std::string suffix = number == 1 ? "" : "-" + std::to_string(number);
-    changes_.changes.emplace_back(
-        PutQueue{{.number = number, .name = {.name = kQueueName + suffix}, .created_at = now_}});
+    changes_.changes.emplace_back(PutQueue{boxed(
+        QueueRecord{.number = number, .name = {.name = kQueueName + suffix}, .created_at = now_})});
   }
   storage::Batch batch;
   seal(batch);
@@ -96,9 +96,9 @@ StatePtr JobBatches::make_lease(Seq seq) const {
 // a batch has more jobs than there are queues; and the server's record.
 void JobBatches::seal(storage::Batch& out) {
   for (QueueNumber number = 1; number <= totals_.size(); ++number) {
-    changes_.changes.emplace_back(PutTotals{number, totals_[number - 1]});
+    changes_.changes.emplace_back(PutTotals{number, boxed(totals_[number - 1])});
   }
-  changes_.changes.emplace_back(PutServer{server_});
+  changes_.changes.emplace_back(PutServer{boxed(server_)});
   out.clear();
   encode(changes_, out);
   changes_ = {};

@@ -14,6 +14,7 @@ using storage::Keyspace;
 constexpr std::size_t kEntryOverhead = 320;
 
 constexpr std::uint32_t kWindowMax = 127;
+constexpr std::uint64_t kSpanOfWindow = 16;  // in seqs, of which not all may be there
 constexpr std::uint64_t kWindowShareOfCache = 8;
 constexpr std::size_t kReadPatternsMax = 10'000;
 
@@ -103,7 +104,9 @@ std::uint32_t BatchLedger::window_for(JobKey job) {
 void BatchLedger::read_ahead(JobKey job, std::uint32_t window) {
   const auto snapshot = storage_.snapshot();
   const std::string begin = storage::job_key(job);
-  const std::string end = storage::queue_end(job.queue);
+  // Not to the end of the queue: behind these may be a hundred thousand that are gone, and the base
+  // would look at what it still has of each of them.
+  const std::string end = storage::job_key({job.queue, job.seq + window * kSpanOfWindow});
   const auto states = snapshot->cursor(Keyspace::states, begin, end);
   const std::uint64_t bytes_max = cache_bytes_max_ / kWindowShareOfCache;
   std::uint64_t bytes = 0;
@@ -262,58 +265,64 @@ void BatchLedger::erase_key(QueueNumber queue, std::string_view key) {
   note(EraseKey{queue, std::string(key)}, key.size() + 32);
 }
 
-void BatchLedger::put_queue(const QueueRecord& queue) { note(PutQueue{queue}, 512); }
+void BatchLedger::put_queue(const QueueRecord& queue) { note(PutQueue{boxed(queue)}, 512); }
 
 // Cached jobs of the queue stay until they are evicted: its number is never used again, so nobody
 // asks for them.
 void BatchLedger::erase_queue(const QueueRecord& queue) {
-  note(EraseQueue{queue.number, queue.name}, 512);
+  note(EraseQueue{queue.number, boxed(queue.name)}, 512);
 }
 
 void BatchLedger::put_totals(QueueNumber queue, const QueueTotals& totals) {
-  note(PutTotals{queue, totals}, 160);
+  note(PutTotals{queue, boxed(totals)}, 160);
 }
 
-void BatchLedger::put_operation(const Operation& operation) { note(PutOperation{operation}, 1024); }
+void BatchLedger::put_operation(const Operation& operation) {
+  note(PutOperation{boxed(operation)}, 1024);
+}
 
 void BatchLedger::erase_operation(OperationId id) { note(EraseOperation{id}); }
 
-void BatchLedger::put_audit(const AuditRecord& record) { note(PutAudit{record}, 512); }
+void BatchLedger::put_audit(const AuditRecord& record) { note(PutAudit{boxed(record)}, 512); }
 
 void BatchLedger::erase_audit(std::uint64_t number) { note(EraseAudit{number}); }
 
 void BatchLedger::put_webhook(const WebhookKey& key, EndedJob dead) {
   const std::size_t bytes = size_of(dead) + 256;
-  note(PutWebhook{key, std::move(dead)}, bytes);
+  note(PutWebhook{boxed(std::pair(key, std::move(dead)))}, bytes);
   open_.has_webhooks = true;
 }
 
 void BatchLedger::erase_webhook(const WebhookKey& key) { note(EraseWebhook{key}); }
 
 void BatchLedger::put_config(const ConfigEntry& entry) {
-  note(PutConfig{entry}, entry.value.size() + 256);
+  note(PutConfig{boxed(entry)}, entry.value.size() + 256);
 }
 
 void BatchLedger::erase_config(const std::string& ns, const std::string& key) {
   note(EraseConfig{ns, key});
 }
 
-void BatchLedger::put_throttle(const ThrottleRecord& record) { note(PutThrottle{record}, 512); }
+void BatchLedger::put_throttle(const ThrottleRecord& record) {
+  note(PutThrottle{boxed(record)}, 512);
+}
 
 void BatchLedger::erase_throttle(const std::string& ns, const std::string& key) {
   note(EraseThrottle{ns, key});
 }
 
-void BatchLedger::put_server(const ServerState& server) { note(PutServer{server}); }
+void BatchLedger::put_server(const ServerState& server) { note(PutServer{boxed(server)}); }
 
 void BatchLedger::change_note(NoteChange change) {
   if (!change.value) return note(EraseNote{std::move(change.key)});
   const std::size_t bytes = change.key.size() + change.value->size() + 64;
-  note(PutNote{{std::move(change.key), *std::move(change.value)}}, bytes);
+  note(PutNote{boxed(Note{std::move(change.key), *std::move(change.value)})}, bytes);
 }
 
 std::pair<std::uint64_t, ChangeSet> BatchLedger::seal() {
-  return {open_batch_++, std::exchange(open_, {})};
+  ChangeSet next;
+  next.changes.reserve(open_.changes.size());  // as the last one, so will be the next
+  return {open_batch_++, std::exchange(open_, std::move(next))};
 }
 
 void BatchLedger::settled(std::uint64_t batch) {
@@ -340,13 +349,15 @@ void BatchLedger::settled(std::uint64_t batch) {
 BatchLedger::Entry& BatchLedger::entry_of(JobKey job) {
   const auto [found, inserted] = by_job_.try_emplace(job);
   if (inserted) {
-    entries_.push_front(Entry{.job = job});
+    entries_.push_front(Entry{.job = job, .used_in = open_batch_});
     found->second = entries_.begin();
     recharge(entries_.front());
-  } else {
+  } else if (found->second->used_in != open_batch_) {
+    // Once a batch: a job is asked for several times in one.
+    found->second->used_in = open_batch_;
     entries_.splice(entries_.begin(), entries_, found->second);
   }
-  return entries_.front();
+  return *found->second;
 }
 
 BatchLedger::Entry& BatchLedger::changed_entry(JobKey job) {

@@ -78,11 +78,12 @@ class BatchLedger final : public Ledger {
     std::optional<StatePtr> state;
     std::optional<EndedJob> dead;
     std::optional<EndedJob> completed;
+    std::uint64_t used_in = 0;     // the batch that was open when it was used last
     std::uint64_t changed_by = 0;  // the latest batch that changed it
     std::size_t charge = 0;
     bool all_absent() const;
   };
-  using Entries = std::list<Entry>;  // most recently used first
+  using Entries = std::list<Entry>;  // those used in the latest batches first
   struct PendingKey {
     std::optional<KeyEntry> entry;
     std::uint64_t changed_by = 0;

@@ -3,6 +3,7 @@
 // Two threads: the engine thread applies commands in the order they came and gathers their changes
 // into one open batch; the commit thread writes one batch at a time. While it writes, the next
 // batch gathers, so load makes batches large and idleness makes them immediate; there is no timer.
+// A command that comes alone is committed by the engine's thread itself (in sync mode).
 // Replies leave in order, after the batch that holds them is as durable as the mode promises.
 //
 // A failed commit or sync: nothing of that batch is answered, now or later; `on_fatal` is called
@@ -29,6 +30,7 @@
 #include "broker/browse.h"
 #include "broker/event_hub.h"
 #include "broker/metrics.h"
+#include "broker/session.h"
 #include "engine/commands.h"
 #include "model/config_entry.h"
 #include "model/hook.h"
@@ -139,6 +141,16 @@ class Broker {
   // it ended; how many jobs. Until then these leases do not expire, so call it once at each start,
   // when nobody works on them any more.
   virtual void release_own(Done<std::size_t> done) = 0;
+
+  // Sessions (session.h). What one leases is released when it is closed; replies to commands that
+  // are still in line then do not come. Unknown ids are fine.
+  virtual SessionId open_session(SessionOptions options) = 0;
+  // Takes the commands when it returns ok, and leaves them as they are when not: Errc::overloaded,
+  // Errc::shutting_down.
+  virtual Status submit(SessionId session, std::vector<session::Command>& commands) = 0;
+  // From now on its reserves wait for nothing: that which does ends as if its time were over.
+  virtual void end_waits(SessionId session) = 0;
+  virtual void close_session(SessionId session) = 0;
 
   virtual void put_queue(PutQueueCommand command, Done<PutQueueReply> done) = 0;
   virtual void edit_queue(QueueName name, ConfigEdit edit, Done<QueueStats> done) = 0;

@@ -112,7 +112,6 @@ TEST_F(BrokerTest, WhatArrivesDuringACommitBecomesOneBatch) {
   storage.wait_for_commit_at_gate();
   std::vector<std::future<Result<PushReply>>> rest;
   for (int i = 0; i < 100; ++i) rest.push_back(start_push());
-  ASSERT_TRUE(eventually([&] { return broker->metrics().queued_commands == 0; }));
   storage.let_go();
   for (auto& pushed : rest) EXPECT_TRUE(pushed.get().has_value());
   EXPECT_EQ(storage.commits() - before, 2);

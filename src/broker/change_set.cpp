@@ -14,7 +14,9 @@ struct Encoder {
   storage::Batch& batch;
 
   void operator()(const PutJob& change) const {
-    batch.put(Keyspace::jobs, storage::job_key(change.job), storage::encode_job(*change.record));
+    batch.put(Keyspace::jobs, storage::job_key(change.job),
+              storage::encoded_job_size(*change.record),
+              [&](std::string& bytes) { storage::encode_job(*change.record, bytes); });
   }
   void operator()(const PutState& change) const {
     batch.put(Keyspace::states, storage::job_key(change.job), storage::encode_state(*change.state));
@@ -50,11 +52,11 @@ struct Encoder {
     batch.erase(Keyspace::keys, storage::idempotency_key(change.queue, change.key));
   }
   void operator()(const PutQueue& change) const {
-    batch.put(Keyspace::queues, storage::queue_key(change.queue.name),
-              storage::encode_queue(change.queue));
+    batch.put(Keyspace::queues, storage::queue_key(change.queue->name),
+              storage::encode_queue(*change.queue));
   }
   void operator()(const EraseQueue& change) const {
-    batch.erase(Keyspace::queues, storage::queue_key(change.name));
+    batch.erase(Keyspace::queues, storage::queue_key(*change.name));
     batch.erase(Keyspace::meta, storage::totals_key(change.number));
     const std::string begin = storage::queue_begin(change.number);
     const std::string end = storage::queue_end(change.number);
@@ -64,52 +66,53 @@ struct Encoder {
   }
   void operator()(const PutTotals& change) const {
     batch.put(Keyspace::meta, storage::totals_key(change.queue),
-              storage::encode_totals(change.totals));
+              storage::encode_totals(*change.totals));
   }
   void operator()(const PutOperation& change) const {
-    batch.put(Keyspace::meta, storage::operation_key(change.operation.id),
-              storage::encode_operation(change.operation));
+    batch.put(Keyspace::meta, storage::operation_key(change.operation->id),
+              storage::encode_operation(*change.operation));
   }
   void operator()(const EraseOperation& change) const {
     batch.erase(Keyspace::meta, storage::operation_key(change.id));
   }
   void operator()(const PutAudit& change) const {
-    batch.put(Keyspace::meta, storage::audit_key(change.record.number),
-              storage::encode_audit(change.record));
+    batch.put(Keyspace::meta, storage::audit_key(change.record->number),
+              storage::encode_audit(*change.record));
   }
   void operator()(const EraseAudit& change) const {
     batch.erase(Keyspace::meta, storage::audit_key(change.number));
   }
   void operator()(const PutWebhook& change) const {
-    batch.put(Keyspace::meta, storage::webhook_key(change.key), storage::encode_ended(change.dead));
+    batch.put(Keyspace::meta, storage::webhook_key(change.death->first),
+              storage::encode_ended(change.death->second));
   }
   void operator()(const EraseWebhook& change) const {
     batch.erase(Keyspace::meta, storage::webhook_key(change.key));
   }
   void operator()(const PutConfig& change) const {
-    batch.put(Keyspace::meta, storage::config_key(change.entry.ns, change.entry.key),
-              storage::encode_config(change.entry));
+    batch.put(Keyspace::meta, storage::config_key(change.entry->ns, change.entry->key),
+              storage::encode_config(*change.entry));
   }
   void operator()(const EraseConfig& change) const {
     batch.erase(Keyspace::meta, storage::config_key(change.ns, change.key));
   }
   void operator()(const PutThrottle& change) const {
-    const Throttle& throttle = change.record.throttle;
+    const Throttle& throttle = change.record->throttle;
     batch.put(Keyspace::meta, storage::throttle_key(throttle.ns, throttle.key),
-              storage::encode_throttle(change.record));
+              storage::encode_throttle(*change.record));
   }
   void operator()(const EraseThrottle& change) const {
     batch.erase(Keyspace::meta, storage::throttle_key(change.ns, change.key));
   }
   void operator()(const PutNote& change) const {
-    batch.put(Keyspace::meta, storage::note_key(change.note.key),
-              storage::encode_note(change.note));
+    batch.put(Keyspace::meta, storage::note_key(change.note->key),
+              storage::encode_note(*change.note));
   }
   void operator()(const EraseNote& change) const {
     batch.erase(Keyspace::meta, storage::note_key(change.key));
   }
   void operator()(const PutServer& change) const {
-    batch.put(Keyspace::meta, storage::kServerKey, storage::encode_server(change.server));
+    batch.put(Keyspace::meta, storage::kServerKey, storage::encode_server(*change.server));
   }
 
   // A job that has ended stands under its key, and under the time it ended.

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -20,6 +22,14 @@
 #include "storage/batch.h"
 
 namespace reprise {
+
+// A batch is mostly changes of jobs: what is rare and large stands apart, so that these are small.
+template <class T>
+using Boxed = std::shared_ptr<const T>;
+template <class T>
+Boxed<T> boxed(T value) {
+  return std::make_shared<const T>(std::move(value));
+}
 
 struct PutJob {
   JobKey job;
@@ -63,40 +73,39 @@ struct EraseKey {
   std::string key;
 };
 struct PutQueue {
-  QueueRecord queue;
+  Boxed<QueueRecord> queue;
 };
 struct EraseQueue {
   QueueNumber number{};
-  QueueName name;
+  Boxed<QueueName> name;
 };
 struct PutTotals {
   QueueNumber queue{};
-  QueueTotals totals;
+  Boxed<QueueTotals> totals;
 };
 struct PutOperation {
-  Operation operation;
+  Boxed<Operation> operation;
 };
 struct EraseOperation {
   OperationId id{};
 };
 struct PutAudit {
-  AuditRecord record;
+  Boxed<AuditRecord> record;
 };
 struct EraseAudit {
   std::uint64_t number{};
 };
 struct PutWebhook {
-  WebhookKey key;
-  EndedJob dead;
+  Boxed<std::pair<WebhookKey, EndedJob>> death;
 };
 struct EraseWebhook {
   WebhookKey key;
 };
 struct PutConfig {
-  ConfigEntry entry;
+  Boxed<ConfigEntry> entry;
 };
 struct PutThrottle {
-  ThrottleRecord record;
+  Boxed<ThrottleRecord> record;
 };
 struct EraseThrottle {
   std::string ns;
@@ -107,13 +116,13 @@ struct EraseConfig {
   std::string key;
 };
 struct PutNote {
-  Note note;
+  Boxed<Note> note;
 };
 struct EraseNote {
   std::string key;
 };
 struct PutServer {
-  ServerState server;
+  Boxed<ServerState> server;
 };
 
 using Change =
@@ -121,6 +130,8 @@ using Change =
                  PutKey, EraseKey, PutQueue, EraseQueue, PutTotals, PutOperation, EraseOperation,
                  PutAudit, EraseAudit, PutWebhook, EraseWebhook, PutConfig, EraseConfig,
                  PutThrottle, EraseThrottle, PutNote, EraseNote, PutServer>;
+
+static_assert(sizeof(Change) <= 72);
 
 struct ChangeSet {
   std::vector<Change> changes;

@@ -43,6 +43,14 @@ void CommitThread::submit(Work work) {
   wake_.notify_one();
 }
 
+void CommitThread::commit_here(Work work) {
+  REPRISE_CHECK(mode_ == DurabilityMode::sync);
+  if (!commit(work)) return;
+  const std::uint64_t number = work.batch.number;
+  work = {};
+  hooks_.on_committed(number);
+}
+
 void CommitThread::stop() {
   {
     const std::lock_guard lock(mutex_);

@@ -41,6 +41,10 @@ class CommitThread {
 
   // The work before must have been committed: one batch at a time.
   void submit(Work work);
+  // The same on the caller's thread: for a small batch with nothing behind it, to which waking
+  // another thread and being woken by it would add more than they save. In sync mode only: in the
+  // others the thread may be syncing.
+  void commit_here(Work work);
   // Commits what was submitted, syncs, joins.
   void stop();
 
@@ -62,7 +66,7 @@ class CommitThread {
   const std::chrono::steady_clock::duration sync_interval_;
   const Hooks hooks_;
 
-  // Used by the thread only.
+  // Used by whoever commits, which is one thread at a time.
   storage::Batch scratch_;
   bool unsynced_ = false;
   bool failed_ = false;

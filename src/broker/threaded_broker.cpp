@@ -14,6 +14,10 @@ namespace {
 // An open batch of this size waits for the commit thread before it takes more.
 constexpr std::size_t kOpenBytesMax = 32U << 20;
 constexpr std::size_t kOpenCommandsMax = 20'000;
+// A batch of no more than this is committed by the engine's own thread, if nothing waits behind it:
+// who is alone waits for no thread to wake up.
+constexpr std::size_t kCommandsCommittedHere = 1;
+constexpr std::size_t kBytesCommittedHere = 64U << 10;
 constexpr std::size_t kReadsQueuedMax = 1'000;
 constexpr std::size_t kScansQueuedMax = 100;
 constexpr std::size_t kMaintenanceQueuedMax = 100'000;
@@ -69,6 +73,7 @@ ThreadedBroker::ThreadedBroker(storage::Storage& storage, const Clock& clock,
       disk_guard_(options_.free_disk_bytes, options_.disk_reserve_bytes),
       core_(std::move(core)),
       unfinished_(running_operations(core_->engine())),
+      sessions_(std::make_unique<Sessions>(core_->engine(), session_host())),
       last_now_(clock.now()),
       next_key_sweep_(last_now_ + kKeySweepInterval),
       reader_("reader", kReadsQueuedMax),
@@ -327,23 +332,44 @@ void ThreadedBroker::apply(std::vector<Queued> tasks) {
   for (Queued& queued : tasks) queued.task(now);
   open_commands_ += tasks.size();
   take_hook_work(now);
-  take_answers();
+  take_answers(now);
+  tell_sessions();
   sweep_keys_if_due(now);
 }
 
-void ThreadedBroker::take_answers() {
-  for (Engine::ClaimAnswer& answer : core_->engine().take_answers()) {
-    const auto found = waiting_.find(answer.id);
-    if (found == waiting_.end()) continue;
-    reply_with_batch<ClaimReply>(std::move(found->second), std::move(answer.reply));
-    waiting_.erase(found);
+void ThreadedBroker::take_answers(Timestamp now) {
+  Engine& engine = core_->engine();
+  // A session that goes on may have further claims answered, its own too.
+  for (auto answers = engine.take_answers(); !answers.empty(); answers = engine.take_answers()) {
+    for (Engine::ClaimAnswer& answer : answers) {
+      if (sessions_->take(answer, now)) continue;
+      const auto found = waiting_.find(answer.id);
+      if (found == waiting_.end()) {
+        give_back(answer.reply, now);
+        continue;
+      }
+      reply_with_batch<ClaimReply>(std::move(found->second), std::move(answer.reply));
+      waiting_.erase(found);
+    }
   }
-  for (Engine::PushAnswer& answer : core_->engine().take_push_answers()) {
+  for (Engine::PushAnswer& answer : engine.take_push_answers()) {
+    if (sessions_->take(answer, now)) continue;
     answer_waiting<PushReply>(waiting_pushes_, answer.id, std::move(answer.reply));
   }
-  for (Engine::FailAnswer& answer : core_->engine().take_fail_answers()) {
+  for (Engine::FailAnswer& answer : engine.take_fail_answers()) {
+    if (sessions_->take(answer, now)) continue;
     answer_waiting<ItemResults<Failed>>(waiting_fails_, answer.id, std::move(answer.results));
   }
+}
+
+// Of a claim that nobody waits for any more.
+void ThreadedBroker::give_back(const Result<ClaimReply>& reply, Timestamp now) {
+  if (!reply || reply->jobs.empty()) return;
+  std::vector<ReleaseItem> items;
+  for (const ClaimedJob& job : reply->jobs) {
+    items.push_back({.token = job.token, .undelivered = true});
+  }
+  core_->engine().release(items, now);
 }
 
 bool ThreadedBroker::open_batch_is_full() const {
@@ -356,8 +382,10 @@ bool ThreadedBroker::has_open_work() const {
 }
 
 void ThreadedBroker::submit_open_batch() {
+  bool alone = false;
   {
     const std::lock_guard lock(mutex_);
+    alone = inbox_.empty();
     engine_metrics_.cache_bytes = core_->ledger().cached_bytes();
     engine_metrics_.cache_hits = core_->ledger().hits();
     engine_metrics_.cache_misses = core_->ledger().misses();
@@ -368,16 +396,21 @@ void ThreadedBroker::submit_open_batch() {
       open_replies_.emplace_back(told_webhooks_);
     }
   }
-  commit_.submit({.batch = core_->seal(last_now_),
-                  .replies = std::exchange(open_replies_, {}),
-                  .commands = std::exchange(open_commands_, 0)});
+  const bool here = alone && options_.durability == DurabilityMode::sync &&
+                    open_commands_ <= kCommandsCommittedHere &&
+                    core_->ledger().open_changes().payload_bytes <= kBytesCommittedHere;
+  CommitThread::Work work{.batch = core_->seal(last_now_),
+                          .replies = std::exchange(open_replies_, {}),
+                          .commands = std::exchange(open_commands_, 0)};
+  here ? commit_.commit_here(std::move(work)) : commit_.submit(std::move(work));
 }
 
 // The last batch: waiting claims are answered, what was accepted is committed.
 void ThreadedBroker::finish() {
   core_->engine().cancel_all_claims();
   core_->engine().give_up_hook_calls({Errc::shutting_down, "the server is stopping"});
-  take_answers();
+  take_answers(last_now_);
+  tell_sessions();
   while (true) {
     submit_open_batch();
     std::unique_lock lock(mutex_);

@@ -26,6 +26,7 @@
 #include "broker/core.h"
 #include "broker/disk_guard.h"
 #include "broker/housekeeper.h"
+#include "broker/sessions.h"
 #include "broker/worker_thread.h"
 #include "hooks/hook_runner.h"
 
@@ -45,6 +46,11 @@ class ThreadedBroker final : public Broker {
   void release(std::vector<ReleaseItem> items, Done<ItemResults<Released>> done) override;
   void extend(std::vector<ExtendItem> items, Done<ItemResults<Extended>> done) override;
   void release_own(Done<std::size_t> done) override;
+
+  SessionId open_session(SessionOptions options) override;
+  Status submit(SessionId session, std::vector<session::Command>& commands) override;
+  void end_waits(SessionId session) override;
+  void close_session(SessionId session) override;
 
   void put_queue(PutQueueCommand command, Done<PutQueueReply> done) override;
   void edit_queue(QueueName name, ConfigEdit edit, Done<QueueStats> done) override;
@@ -151,10 +157,17 @@ class ThreadedBroker final : public Broker {
   Result<HookReplayReply> replay(const HookReplayRequest& request, const TrialStart& start);
   std::unique_ptr<hooks::HookRunner> start_hooks();
 
+  // threaded_broker_sessions.cpp
+  Sessions::Host session_host();
+  void find_dead(QueueNumber queue, std::optional<storage::EndingKey> after, std::size_t most,
+                 Sessions::Host::DeadFound found);
+  void tell_sessions();
+
   void run_engine();
   std::vector<Queued> wait_for_tasks();
   void apply(std::vector<Queued> tasks);
-  void take_answers();
+  void take_answers(Timestamp now);
+  void give_back(const Result<ClaimReply>& reply, Timestamp now);
   bool open_batch_is_full() const;
   bool has_open_work() const;
   void submit_open_batch();
@@ -172,6 +185,7 @@ class ThreadedBroker final : public Broker {
   EventHub events_;
   DiskGuard disk_guard_;
   std::atomic<ClaimId> next_claim_{1};
+  std::atomic<SessionId> next_session_{1};
   std::atomic<bool> interrupted_{false};
   std::atomic<bool> backup_running_{false};
 
@@ -182,6 +196,7 @@ class ThreadedBroker final : public Broker {
   absl::flat_hash_map<RequestId, Done<PushReply>> waiting_pushes_;
   absl::flat_hash_map<RequestId, Done<ItemResults<Failed>>> waiting_fails_;
   RequestId next_request_ = 1;
+  std::unique_ptr<Sessions> sessions_;
   std::vector<CommitThread::Reply> open_replies_;
   std::size_t open_commands_ = 0;
   Timestamp last_now_{};

@@ -181,7 +181,11 @@ void Saboteur::tamper(ChangeSet& changes, storage::Durability& durability) {
       return forget_one<PutConfig>(changes);
     case Sabotage::forget_level:
       for (Change& change : changes.changes) {
-        if (auto* put = std::get_if<PutThrottle>(&change)) fill_up(put->record);
+        auto* put = std::get_if<PutThrottle>(&change);
+        if (put == nullptr) continue;
+        ThrottleRecord full = *put->record;
+        fill_up(full);
+        put->record = boxed(std::move(full));
       }
       return;
     case Sabotage::none:

@@ -1,6 +1,7 @@
 // FakeBroker: answers as it was told and remembers what it was asked, for tests of the server.
 // Callbacks come on a thread of its own, as the real broker's do. A claim with a wait stays open
-// until answer_claim() or cancel_claim().
+// until answer_claim() or cancel_claim(). A session's command that `on_command` does not answer
+// stays open, and holds up those behind it, until answer_command().
 #pragma once
 
 #include <absl/functional/any_invocable.h>
@@ -17,6 +18,7 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "broker/broker.h"
@@ -43,6 +45,63 @@ inline ClaimedJob claimed_job(Seq seq, std::string payload = "1") {
   job.attempts = 1;
   return job;
 }
+
+// A command of a session as if all were well; a reserve finds nothing and waits.
+class SessionAnswers {
+ public:
+  std::vector<session::Reply> operator()(const session::Command& command) {
+    return std::visit([&](const auto& one) { return answer(one); }, command);
+  }
+
+ private:
+  using Replies = std::vector<session::Reply>;
+
+  static Replies settled(session::How how, std::size_t items) {
+    return {session::Settled{how, std::vector<Status>(items)}};
+  }
+
+  Replies answer(const session::Say& say) { return {say}; }
+  Replies answer(const session::UseQueue&) { return {session::QueueReady{}}; }
+  Replies answer(const session::Put& put) {
+    session::PutDone done;
+    for (const auto& job : put.jobs) {
+      if (job) {
+        done.results.emplace_back(PushedJob{.seq = ++last_seq_});
+      } else {
+        done.results.emplace_back(job.error());
+      }
+    }
+    return {std::move(done)};
+  }
+  Replies answer(const session::Reserve&) { return {}; }
+  Replies answer(const session::ReserveJob& reserve) {
+    return {session::Reserved{{claimed_job(reserve.job)}}};
+  }
+  Replies answer(const session::Delete& command) {
+    return settled(session::How::deleted, command.jobs.size());
+  }
+  Replies answer(const session::Release& command) {
+    return settled(session::How::released, command.items.size());
+  }
+  Replies answer(const session::Bury& command) {
+    return settled(session::How::buried, command.items.size());
+  }
+  Replies answer(const session::Touch& command) {
+    return settled(session::How::touched, command.jobs.size());
+  }
+  Replies answer(const session::KickJob&) { return settled(session::How::kicked, 1); }
+  Replies answer(const session::PauseQueue&) { return settled(session::How::paused, 1); }
+  Replies answer(const session::Fail&) {
+    return {session::FailDone{Failed{.status = JobStatus::dead}, Timestamp{}}};
+  }
+  Replies answer(const session::Kick& kick) { return {session::Kicked{kick.most}}; }
+  Replies answer(const session::FindJob&) { return {session::Found{}}; }
+  Replies answer(const session::FindNext&) { return {session::Found{}}; }
+  Replies answer(const session::FindQueue&) { return {session::QueueFound{}}; }
+  Replies answer(const session::ListQueues&) { return {session::AllQueues{}}; }
+
+  Seq last_seq_ = 0;
+};
 
 class FakeBroker final : public Broker {
  public:
@@ -88,8 +147,20 @@ class FakeBroker final : public Broker {
   Result<HookTrialReply> hook_trial_reply = HookTrialReply{};
   Result<HookReplayReply> hook_replay_reply = HookReplayReply{};
 
+  // The replies to a command of a session, together; none: it waits.
+  std::function<std::vector<session::Reply>(const session::Command&)> on_command = SessionAnswers();
+  std::optional<Error> submit_refusal;
+
   // What was asked; read under with_lock() or after wait_for().
   struct Asked {
+    struct Submitted {
+      SessionId session{};
+      std::vector<session::Command> commands;
+    };
+    std::vector<SessionOptions> sessions;  // in the order of their ids, from 1 on
+    std::vector<Submitted> submitted;
+    std::uint64_t submits_refused = 0;
+    std::vector<SessionId> sessions_closed;
     std::vector<PushCommand> pushes;
     std::vector<ClaimCommand> claims;
     std::vector<ClaimId> cancelled;
@@ -143,6 +214,19 @@ class FakeBroker final : public Broker {
     auto first = waiting_.begin();
     finish(std::move(first->second), std::move(reply));
     waiting_.erase(first);
+  }
+  // Answers the command that a session waits in, and goes on with those behind it.
+  void answer_command(SessionId id, std::vector<session::Reply> replies) {
+    const std::lock_guard lock(mutex_);
+    auto& waiting = sessions_.at(id).waiting;
+    if (waiting.empty()) return;
+    waiting.pop_front();
+    answer_session(id, std::move(replies));
+  }
+  // Sends something to a session, whatever it waits in.
+  void deliver(SessionId id, std::vector<session::Reply> replies) {
+    const std::lock_guard lock(mutex_);
+    send_to_session(id, std::move(replies));
   }
   // From now on callbacks are kept until let_go().
   void hold_replies() {
@@ -198,6 +282,34 @@ class FakeBroker final : public Broker {
   void extend(std::vector<ExtendItem> items, Done<ItemResults<Extended>> done) override {
     answer_items(asked_.extensions, std::move(items), std::move(done),
                  [](JobKey job) { return Extended{.job = job, .lease_deadline = Timestamp{}}; });
+  }
+
+  SessionId open_session(SessionOptions options) override {
+    const std::lock_guard lock(mutex_);
+    const SessionId id = ++last_session_;
+    sessions_[id].sink = options.sink;
+    note(asked_.sessions, std::move(options));
+    return id;
+  }
+  Status submit(SessionId id, std::vector<session::Command>& commands) override {
+    const std::lock_guard lock(mutex_);
+    if (submit_refusal) {
+      ++asked_.submits_refused;
+      changed_.notify_all();
+      return *submit_refusal;
+    }
+    Session& session = sessions_.at(id);
+    const bool waits = !session.waiting.empty();
+    session.waiting.insert(session.waiting.end(), commands.begin(), commands.end());
+    note(asked_.submitted, {id, std::exchange(commands, {})});
+    if (!waits) answer_session(id, {});
+    return ok();
+  }
+  void end_waits(SessionId) override {}
+  void close_session(SessionId id) override {
+    const std::lock_guard lock(mutex_);
+    sessions_.erase(id);
+    note(asked_.sessions_closed, id);
   }
 
   void put_queue(PutQueueCommand command, Done<PutQueueReply> done) override {
@@ -473,6 +585,28 @@ class FakeBroker final : public Broker {
     finish(std::move(done), Result<ItemResults<T>>(std::move(results)));
   }
 
+  struct Session {
+    std::shared_ptr<session::Sink> sink;
+    std::deque<session::Command> waiting;  // the first one waits for answer_command()
+  };
+
+  void answer_session(SessionId id, std::vector<session::Reply> replies) {
+    auto& waiting = sessions_.at(id).waiting;
+    for (; !waiting.empty(); waiting.pop_front()) {
+      auto next = on_command(waiting.front());
+      if (next.empty()) break;
+      for (auto& reply : next) replies.push_back(std::move(reply));
+    }
+    if (!replies.empty()) send_to_session(id, std::move(replies));
+  }
+
+  void send_to_session(SessionId id, std::vector<session::Reply> replies) {
+    callbacks_.push_back([sink = sessions_.at(id).sink, replies = std::move(replies)]() mutable {
+      sink->deliver(std::move(replies));
+    });
+    changed_.notify_all();
+  }
+
   void run() {
     std::unique_lock lock(mutex_);
     while (true) {
@@ -494,6 +628,8 @@ class FakeBroker final : public Broker {
   Asked asked_;
   Seq pushed_seq_ = 0;
   ClaimId last_claim_ = 0;
+  SessionId last_session_ = 0;
+  std::map<SessionId, Session> sessions_;
   std::map<ClaimId, Done<ClaimReply>> waiting_;
   std::deque<Callback> callbacks_;
   bool held_ = false;
