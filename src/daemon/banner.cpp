@@ -36,11 +36,11 @@ std::string banner(const BannerFacts& facts) {
   std::string text = fmt::format(
       "reprise {} is ready on http://{}\n"
       "  data        {} ({} {} recovered in {})\n"
-      "  durability  {}\n"
-      "\n"
-      "Try, in another terminal:\n",
+      "  durability  {}\n",
       kVersion, facts.address, facts.data, facts.jobs, facts.jobs == 1 ? "job" : "jobs",
       humanize_duration(facts.recovery), facts.durability);
+  if (!facts.beanstalk.empty()) text += fmt::format("  beanstalk   on {}\n", facts.beanstalk);
+  text += "\nTry, in another terminal:\n";
   for (const std::string_view next : kTryNext) {
     text += fmt::format("  {} {}{}{}\n", facts.command, next, server, token);
   }

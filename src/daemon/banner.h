@@ -11,6 +11,7 @@ namespace reprise::daemon {
 struct BannerFacts {
   std::string command;     // how to run this binary
   std::string address;     // where it listens
+  std::string beanstalk;   // where it speaks that protocol; empty: nowhere
   std::string data;        // directory
   std::string durability;  // mode
   std::string token_file;  // empty: none

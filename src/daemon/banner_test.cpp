@@ -29,6 +29,13 @@ TEST(Banner, TellsWhatAPersonWantsToKnow) {
   EXPECT_THAT(text, HasSubstr("durability  sync"));
 }
 
+TEST(Banner, NamesTheBeanstalkAddressWhereThereIsOne) {
+  EXPECT_THAT(banner(kFacts), Not(HasSubstr("beanstalk")));
+  BannerFacts facts = kFacts;
+  facts.beanstalk = "127.0.0.1:11300";
+  EXPECT_THAT(banner(facts), HasSubstr("\n  beanstalk   on 127.0.0.1:11300\n\nTry"));
+}
+
 TEST(Banner, TheCommandsAreTheOnesOfTheQuickstart) {
   std::ifstream in(std::filesystem::path(REPRISE_SOURCE_DIR) / "README.md");
   const std::string readme{std::istreambuf_iterator<char>(in), {}};

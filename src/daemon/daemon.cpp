@@ -27,6 +27,7 @@
 #include "reprise_version.h"
 #include "runbook/load.h"
 #include "server/access_tokens.h"
+#include "server/beanstalk_server.h"
 #include "server/http_server.h"
 #include "storage/durable/durable_storage.h"
 #include "storage/keys.h"
@@ -94,11 +95,12 @@ void log_backup(const std::string& data, const BackupCommand& command,
 
 class Daemon {
  public:
-  Daemon(const LoadedSettings& loaded, std::string port_file)
-      : loaded_(loaded), settings_(loaded.settings), port_file_(std::move(port_file)) {}
+  Daemon(const LoadedSettings& loaded, PortFiles port_files)
+      : loaded_(loaded), settings_(loaded.settings), port_files_(std::move(port_files)) {}
 
   // The broker's threads may still call on what is destroyed before it.
   ~Daemon() {
+    if (beanstalk_) beanstalk_->stop(Duration::zero());
     if (workers_) workers_->stop();
     if (broker_) broker_->stop();
   }
@@ -118,8 +120,7 @@ class Daemon {
   // The exit code, when it could not start; what was wrong is then in the log.
   std::optional<int> start() {
     const auto began = steady_clock::now();
-    if (!port_file_.empty())
-      std::remove(port_file_.c_str());  // one of an earlier run would mislead
+    remove_port_files();  // those of an earlier run would mislead
     raise_limits();
     if (const auto failed = read_tokens()) return failed;
     if (const Status opened = open_broker(); !opened) {
@@ -138,14 +139,16 @@ class Daemon {
       }
     }
     if (const auto failed = listen()) return failed;
+    if (const auto failed = listen_for_beanstalk()) return failed;
     load_project();
     announce(jobs, recovery);
-    return publish_port();
+    return publish_ports();
   }
 
   void raise_limits() const {
     const std::uint64_t files = raise_open_file_limit();
-    if (files < settings_.http.max_connections + kOtherFiles) {
+    const std::uint64_t servers = settings_.beanstalk.listen.empty() ? 1 : 2;
+    if (files < servers * settings_.http.max_connections + kOtherFiles) {
       spdlog::warn(
           "only {} files can be open at once, too few for max_connections = {}: raise the "
           "limit (ulimit -n, LimitNOFILE=) or lower the setting",
@@ -261,6 +264,9 @@ class Daemon {
     server::HttpServerOptions options = settings_.http;
     options.tokens = tokens_;
     options.webhook_stats = [this] { return webhooks_->stats(); };
+    if (!settings_.beanstalk.listen.empty()) {
+      options.beanstalk_stats = [this] { return beanstalk_stats(); };
+    }
     options.workers = workers_.get();
     auto server = server::HttpServer::start(*broker_, std::move(options));
     if (!server && server.error().code == Errc::invalid_field) {
@@ -271,6 +277,23 @@ class Daemon {
                           server.error().detail + "; another address is chosen with --listen");
     }
     server_ = std::move(*server);
+    return std::nullopt;
+  }
+
+  std::optional<int> listen_for_beanstalk() {
+    if (settings_.beanstalk.listen.empty()) return std::nullopt;
+    server::BeanstalkServerOptions options = settings_.beanstalk;
+    options.max_connections = settings_.http.max_connections;
+    auto server = server::BeanstalkServer::start(*broker_, std::move(options));
+    if (!server && server.error().code == Errc::invalid_field) {
+      return bad_setting("beanstalk", server.error().detail);
+    }
+    if (!server) {
+      return cannot_start(kExitCannotStart,
+                          server.error().detail + "; another address is chosen with --beanstalk");
+    }
+    const std::lock_guard lock(beanstalk_mutex_);
+    beanstalk_ = std::move(*server);
     return std::nullopt;
   }
 
@@ -300,8 +323,10 @@ class Daemon {
     spdlog::info("reprise {} serves {} on http://{}, durability {}, {} jobs recovered in {}",
                  kVersion, settings_.storage.directory, server_->address(), durability, jobs,
                  humanize_duration(recovery));
+    if (beanstalk_) spdlog::info("beanstalk on {}", beanstalk_->address());
     fmt::print("{}", banner({.command = command_name(),
                              .address = server_->address(),
+                             .beanstalk = beanstalk_ ? beanstalk_->address() : "",
                              .data = settings_.storage.directory,
                              .durability = durability,
                              .token_file = settings_.token_file,
@@ -310,11 +335,35 @@ class Daemon {
     std::fflush(stdout);
   }
 
-  std::optional<int> publish_port() const {
-    if (port_file_.empty()) return std::nullopt;
-    const Status written = write_file_atomically(port_file_, server_->address() + "\n");
+  // The HTTP server is there first.
+  server::BeanstalkStats beanstalk_stats() const {
+    const std::lock_guard lock(beanstalk_mutex_);
+    return beanstalk_ ? beanstalk_->stats() : server::BeanstalkStats{};
+  }
+
+  // The other one first: whoever waits for --port-file finds it there.
+  std::optional<int> publish_ports() const {
+    if (beanstalk_) {
+      if (const auto failed =
+              publish_port("--beanstalk-port-file", port_files_.beanstalk, beanstalk_->address())) {
+        return failed;
+      }
+    }
+    return publish_port("--port-file", port_files_.http, server_->address());
+  }
+
+  static std::optional<int> publish_port(const std::string& flag, const std::string& file,
+                                         const std::string& address) {
+    if (file.empty()) return std::nullopt;
+    const Status written = write_file_atomically(file, address + "\n");
     if (written) return std::nullopt;
-    return cannot_start(kExitCannotStart, "--port-file: " + written.error().detail);
+    return cannot_start(kExitCannotStart, fmt::format("{}: {}", flag, written.error().detail));
+  }
+
+  void remove_port_files() const {
+    for (const std::string& file : {port_files_.http, port_files_.beanstalk}) {
+      if (!file.empty()) std::remove(file.c_str());
+    }
   }
 
   void stop() {
@@ -322,22 +371,34 @@ class Daemon {
     broker_->stop_waiting();
     if (workers_) workers_->stop_waiting();
     storage_->interrupt_maintenance();  // a backup under way is answered, not waited for
-    server_->stop(settings_.shutdown_grace);
+    stop_servers();
     if (workers_) workers_->stop();
     webhooks_->stop();
     broker_->stop();
     server_.reset();
+    beanstalk_.reset();
     workers_.reset();  // after the broker has answered it for the last time
     webhooks_.reset();
     outbox_.reset();
     broker_.reset();
     storage_.reset();
-    if (!port_file_.empty()) std::remove(port_file_.c_str());
+    remove_port_files();
+  }
+
+  // Both have the same time for it.
+  void stop_servers() {
+    std::future<void> beanstalk;
+    if (beanstalk_) {
+      beanstalk =
+          std::async(std::launch::async, [this] { beanstalk_->stop(settings_.shutdown_grace); });
+    }
+    server_->stop(settings_.shutdown_grace);
+    if (beanstalk_) beanstalk.wait();
   }
 
   const LoadedSettings& loaded_;
   const Settings& settings_;
-  const std::string port_file_;
+  const PortFiles port_files_;
   std::vector<server::AccessToken> tokens_;
   StopSignals signals_;
   // In the order in which each uses those before it, so that destruction goes the other way.
@@ -351,15 +412,18 @@ class Daemon {
   std::mutex url_mutex_;
   std::string url_;  // protected by url_mutex_
   std::unique_ptr<worker::WorkerService> workers_;
+  mutable std::mutex beanstalk_mutex_;
+  // Set once, under beanstalk_mutex_: the HTTP server's threads may ask before.
+  std::unique_ptr<server::BeanstalkServer> beanstalk_;
   std::unique_ptr<server::HttpServer> server_;
 };
 
 }  // namespace
 
-int run_daemon(const LoadedSettings& loaded, const std::string& port_file) {
+int run_daemon(const LoadedSettings& loaded, const PortFiles& port_files) {
   set_up_logging(loaded.settings.log_level, loaded.settings.log_format);
   for (const std::string& warning : loaded.warnings) spdlog::warn("{}", warning);
-  return Daemon(loaded, port_file).run();
+  return Daemon(loaded, port_files).run();
 }
 
 }  // namespace reprise::daemon

@@ -20,7 +20,7 @@ namespace {
 struct ServeFlags {
   std::map<std::string, CLI::Option*> settings;  // by the setting's name
   std::string config_file;
-  std::string port_file;
+  PortFiles port_files;
   bool print_config = false;
   bool json = false;
 };
@@ -56,7 +56,7 @@ int serve(const ServeFlags& flags) {
     for (std::string line; std::getline(problems, line);) fmt::print(stderr, "reprise: {}\n", line);
     return kExitBadSettings;
   }
-  if (!flags.print_config) return run_daemon(*loaded, flags.port_file);
+  if (!flags.print_config) return run_daemon(*loaded, flags.port_files);
   for (const std::string& warning : loaded->warnings) {
     fmt::print(stderr, "reprise: {}\n", warning);
   }
@@ -75,8 +75,11 @@ void add_serve_command(CLI::App& app, int& exit_code) {
                    "Settings file; without it REPRISE_CONFIG, else ./reprise.toml if it is there")
       ->type_name("FILE");
   command
-      ->add_option("--port-file", flags->port_file,
+      ->add_option("--port-file", flags->port_files.http,
                    "Write host:port to this file when ready, for use with port 0")
+      ->type_name("FILE");
+  command
+      ->add_option("--beanstalk-port-file", flags->port_files.beanstalk, "The same for --beanstalk")
       ->type_name("FILE");
   CLI::Option* print = command->add_flag("--print-config", flags->print_config,
                                          "Show the settings and where each comes from, then exit");

@@ -16,6 +16,7 @@
 
 #include "base/time.h"
 #include "broker/broker.h"
+#include "server/beanstalk_server.h"
 #include "server/http_server.h"
 #include "storage/durable/durable_storage.h"
 #include "worker/worker_service.h"
@@ -32,9 +33,10 @@ struct Settings {
 
   storage::DurableOptions storage;
   BrokerOptions broker;
-  server::HttpServerOptions http;  // its tokens are read from token_file by the daemon
-  std::string token_file;          // empty: no tokens
-  bool workers = true;             // load projects and run their workers
+  server::HttpServerOptions http;            // its tokens are read from token_file by the daemon
+  server::BeanstalkServerOptions beanstalk;  // its max_connections are those of http
+  std::string token_file;                    // empty: no tokens
+  bool workers = true;                       // load projects and run their workers
   worker::WorkerOptions worker;
   std::string project_dir;  // empty: the one found from the current directory; "none": none
   std::string project;      // its name; empty: its own

@@ -155,6 +155,10 @@ Status check_listen(const std::string& value) {
   return invalid(std::move(detail));
 }
 
+Status check_listen_or_empty(const std::string& value) {
+  return value.empty() ? ok() : check_listen(value);
+}
+
 // Empty: its own.
 Status check_project(const std::string& value) {
   if (value.empty()) return ok();
@@ -243,6 +247,12 @@ void add_server_rows(std::vector<Setting>& rows) {
                       FIELD(storage.directory), check_not_empty));
   rows.push_back(text({"listen", group, "Address and port; port 0 takes any free one"}, "HOST:PORT",
                       FIELD(http.listen), check_listen));
+  rows.push_back(text(
+      {"beanstalk", group, "Address and port of the beanstalk protocol; port 0 takes any free one"},
+      "HOST:PORT", FIELD(beanstalk.listen), check_listen_or_empty));
+  rows.push_back(boolean(
+      {"beanstalk_remote", group, "Speak it beyond loopback as well, where it has no passwords"},
+      FIELD(beanstalk.remote)));
   rows.push_back(
       text({"token_file", group, "File with one access token a line; required beyond loopback"},
            "FILE", FIELD(token_file), check_anything));

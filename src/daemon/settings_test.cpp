@@ -233,6 +233,8 @@ TEST_F(SettingsTest, BadValuesOfEachKindNameTheSettingAndItsOrigin) {
       {"data", "", "must not be empty"},
       {"listen", "nowhere", "'nowhere' has no port"},
       {"listen", "127.0.0.1:99999", "0 to 65535"},
+      {"beanstalk", "nowhere", "'nowhere' has no port"},
+      {"beanstalk_remote", "yes", "'yes' is not true or false"},
       {"sync_interval", "soon", "'soon' is not a duration"},
       {"sync_interval", "11s", "11s is out of range: 1ms to 10s"},
       {"disk_reserve", "much", "'much' is not a size"},

@@ -17,6 +17,7 @@
 #include "broker/broker.h"
 #include "model/ingest_routes.h"
 #include "model/webhook.h"
+#include "server/beanstalk_stats.h"
 #include "server/exchange.h"
 #include "server/query.h"
 #include "server/request_gate.h"
@@ -32,6 +33,7 @@ struct Api {
   ServerStats& stats;
   Timestamp started_at;
   std::function<WebhookStats()> webhook_stats;
+  std::function<BeanstalkStats()> beanstalk_stats;
   worker::WorkerService* workers;  // null: this server runs none
   const IngestRoutes& ingest_routes;
   WaitingRoom waiting_room{};  // for replies that wait for a run or a log

@@ -345,6 +345,19 @@ TEST_F(HttpApi, WhoeverSendsWebhooksIsAskedHowManyAreLeft) {
               HasSubstr("reprise_webhooks_total{result=\"delivered\"} 3\n"));
 }
 
+TEST_F(HttpApi, WhoeverSpeaksBeanstalkIsAskedWhatCame) {
+  start({.beanstalk_stats = [] {
+    BeanstalkStats stats;
+    stats.connections = 4;
+    stats.commands[static_cast<std::size_t>(BeanstalkVerb::remove)] = 9;
+    return stats;
+  }});
+  const std::string metrics = ask("GET", "/metrics").body;
+  EXPECT_THAT(metrics, HasSubstr("\nreprise_beanstalk_connections 4\n"));
+  EXPECT_THAT(metrics, HasSubstr("reprise_beanstalk_commands_total{command=\"delete\"} 9\n"));
+  EXPECT_THAT(metrics, HasSubstr("reprise_beanstalk_commands_total{command=\"put\"} 0\n"));
+}
+
 TEST_F(HttpApi, ABackupGoesToAnAbsolutePath) {
   broker.backup_reply =
       BackupReply{.directory = "/copy", .bytes = 7, .took = std::chrono::milliseconds(250)};

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "server/io_thread_impl.h"
-#include "server/listen_address.h"
+#include "server/listening_impl.h"
 #include "server/server_core.h"
 
 namespace reprise::server {
@@ -24,44 +24,10 @@ using ErrorCode = boost::system::error_code;
 
 constexpr std::chrono::milliseconds kAcceptPause{50};
 
-Result<tcp::endpoint> resolve(const ListenAddress& address) {
-  asio::io_context context;
-  ErrorCode error;
-  const auto found = tcp::resolver(context).resolve(
-      address.host, address.port, tcp::resolver::passive | tcp::resolver::numeric_service, error);
-  if (error || found.empty()) {
-    return Error{Errc::invalid_field,
-                 fmt::format("listen: cannot resolve '{}': {}", address.host, error.message())};
-  }
-  return found.begin()->endpoint();
-}
-
-Error cannot_listen(const HttpServerOptions& options, const ErrorCode& error) {
-  return {Errc::io, fmt::format("cannot listen on {}: {}", options.listen, error.message())};
-}
-
-Result<tcp::acceptor> open_acceptor(asio::io_context& context, const tcp::endpoint& endpoint,
-                                    const HttpServerOptions& options) {
-  tcp::acceptor acceptor(context);
-  ErrorCode error;
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (error) return cannot_listen(options, error);
-  return acceptor;
-}
-
-std::string to_text(const tcp::endpoint& endpoint) {
-  const std::string host = endpoint.address().to_string();
-  return fmt::format("{}:{}", endpoint.address().is_v6() ? fmt::format("[{}]", host) : host,
-                     endpoint.port());
-}
-
 HostPolicy make_host_policy(const HttpServerOptions& options, const tcp::endpoint& endpoint) {
   if (!options.tokens.empty()) return HostPolicy::any_host();
   std::vector<std::string> names = options.allowed_hosts;
-  names.push_back(to_text(endpoint));
+  names.push_back(endpoint_text(endpoint));
   return HostPolicy::only(names);
 }
 
@@ -74,7 +40,7 @@ class HttpServer::Impl {
       : core_(std::move(core)),
         threads_(std::move(threads)),
         acceptor_(std::move(acceptor)),
-        address_(to_text(acceptor_.local_endpoint())),
+        address_(endpoint_text(acceptor_.local_endpoint())),
         pause_(threads_.front()->context()) {}
 
   ~Impl() { stop(Duration::zero()); }
@@ -152,9 +118,7 @@ class HttpServer::Impl {
 };
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(Broker& broker, HttpServerOptions options) {
-  const auto listen = parse_listen_address(options.listen);
-  if (!listen) return listen.error();
-  const auto endpoint = resolve(*listen);
+  const auto endpoint = resolve_listen_address("listen", options.listen);
   if (!endpoint) return endpoint.error();
   if (options.tokens.empty() && !endpoint->address().is_loopback()) {
     return Error{Errc::invalid_field,
@@ -169,7 +133,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(Broker& broker, HttpServer
       std::make_shared<ServerCore>(broker, std::move(options), make_host_policy(kept, *endpoint));
   std::vector<std::shared_ptr<IoThread>> threads;
   for (unsigned i = 0; i < thread_count; ++i) threads.push_back(std::make_shared<IoThread>(core));
-  auto acceptor = open_acceptor(threads.front()->context(), *endpoint, kept);
+  auto acceptor = open_acceptor(threads.front()->context(), *endpoint, kept.listen);
   if (!acceptor) return acceptor.error();
   auto impl = std::make_unique<Impl>(core, std::move(threads), std::move(*acceptor));
   impl->start();

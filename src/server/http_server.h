@@ -22,6 +22,7 @@
 #include "model/ingest_routes.h"
 #include "model/webhook.h"
 #include "server/access_tokens.h"
+#include "server/beanstalk_stats.h"
 
 namespace reprise::worker {
 class WorkerService;
@@ -49,6 +50,9 @@ struct HttpServerOptions {
 
   // For /metrics and /v1/status; empty: none are sent.
   std::function<WebhookStats()> webhook_stats;
+
+  // For /metrics; empty: the beanstalk protocol is not spoken.
+  std::function<BeanstalkStats()> beanstalk_stats;
 
   // Must outlive the server; null: projects, workers and runs are Errc::workers_disabled.
   worker::WorkerService* workers = nullptr;

@@ -7,9 +7,9 @@
 
 namespace reprise::server {
 
-Result<ListenAddress> parse_listen_address(std::string_view text) {
+Result<ListenAddress> parse_listen_address(std::string_view text, std::string_view setting) {
   const auto refuse = [&](std::string_view why) {
-    return Error{Errc::invalid_field, fmt::format("listen: '{}' {}", text, why)};
+    return Error{Errc::invalid_field, fmt::format("{}: '{}' {}", setting, text, why)};
   };
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return refuse("has no port: write it like 127.0.0.1:7333");

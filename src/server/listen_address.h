@@ -14,7 +14,8 @@ struct ListenAddress {
   std::string port;  // 0 to 65535
 };
 
-// Errc::invalid_field, with what was wrong.
-Result<ListenAddress> parse_listen_address(std::string_view text);
+// Errc::invalid_field, with what was wrong; `setting` is what the message begins with.
+Result<ListenAddress> parse_listen_address(std::string_view text,
+                                           std::string_view setting = "listen");
 
 }  // namespace reprise::server

@@ -442,6 +442,16 @@ double boot_time_seconds() {
   return 0;
 }
 
+void write_beanstalk(MetricsWriter& out, const BeanstalkStats& beanstalk) {
+  out.single("reprise_beanstalk_connections", "gauge", "Open connections of beanstalk clients.",
+             beanstalk.connections);
+  out.begin("reprise_beanstalk_commands_total", "counter", "Commands of beanstalk clients.");
+  for (std::size_t i = 0; i < kBeanstalkVerbCount; ++i) {
+    const auto verb = static_cast<BeanstalkVerb>(i);
+    out.sample(fmt::format("command=\"{}\"", beanstalk_verb_name(verb)), beanstalk.count(verb));
+  }
+}
+
 }  // namespace
 
 ProcessNumbers read_process_numbers() {
@@ -468,6 +478,7 @@ std::string metrics_text(const MetricsInput& input) {
   out.single("reprise_event_subscribers", "gauge", "Readers of the event stream.",
              input.event_subscribers);
   write_server(out, input.server);
+  write_beanstalk(out, input.beanstalk);
   out.begin("reprise_build_info", "gauge", "The version that runs.");
   out.sample(fmt::format("version=\"{}\"", kVersion), 1);
   out.single("process_resident_memory_bytes", "gauge", "Resident memory.",

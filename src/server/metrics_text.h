@@ -10,6 +10,7 @@
 #include "model/queue.h"
 #include "model/throttle.h"
 #include "model/webhook.h"
+#include "server/beanstalk_stats.h"
 #include "server/server_stats.h"
 #include "worker/worker_service.h"
 
@@ -37,6 +38,7 @@ struct MetricsInput {
   ProcessNumbers process;
   WebhookStats webhooks;
   worker::WorkerMetrics workers{};
+  BeanstalkStats beanstalk{};
 };
 std::string metrics_text(const MetricsInput& input);
 

@@ -61,6 +61,10 @@ WebhookStats webhook_stats(const Api& api) {
   return api.webhook_stats ? api.webhook_stats() : WebhookStats{};
 }
 
+BeanstalkStats beanstalk_stats(const Api& api) {
+  return api.beanstalk_stats ? api.beanstalk_stats() : BeanstalkStats{};
+}
+
 worker::WorkerMetrics worker_metrics(const Api& api) {
   return api.workers != nullptr ? api.workers->metrics() : worker::WorkerMetrics{};
 }
@@ -92,7 +96,8 @@ Response metrics_response(const Api& api, const QueueNumbers& numbers) {
                                      .server = api.stats,
                                      .process = read_process_numbers(),
                                      .webhooks = webhook_stats(api),
-                                     .workers = worker_metrics(api)}));
+                                     .workers = worker_metrics(api),
+                                     .beanstalk = beanstalk_stats(api)}));
 }
 
 Response status_response(const Api& api, const StatusInput& input) {
