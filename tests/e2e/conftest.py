@@ -1,10 +1,14 @@
-"""Fixtures of the end-to-end tests: the command line, and disks with troubles."""
+"""Fixtures of the end-to-end tests: the command line, the beanstalk door, disks with troubles."""
 
+import contextlib
+import itertools
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from beanstalk_servers import Beanstalkd, RepriseDoor
 from hooking import PATIENT_MS
 from ingest_server import IngestServer
 from projects import Project
@@ -12,6 +16,8 @@ from raw_http import EventStream
 from reprise_server import clean_environment
 from scheduling import Throttles
 from spooling import Spool
+
+tube_numbers = itertools.count(1)
 
 
 class NamespaceCli:
@@ -143,3 +149,80 @@ def start_ingest():
 def ingest(start_ingest):
     """An ingest endpoint that accepts everything."""
     return start_ingest()
+
+
+@pytest.fixture(scope="session")
+def _shared_door():
+    server = RepriseDoor().start()
+    yield server
+    server.dispose()
+
+
+@pytest.fixture(scope="session")
+def _shared_beanstalkd():
+    server = Beanstalkd()
+    yield server
+    server.dispose()
+
+
+def logging_servers(request):
+    """Those whose logs are in the report of this test."""
+    if not hasattr(request.node, "started_servers"):
+        request.node.started_servers = []
+    return request.node.started_servers
+
+
+def watched(request, server):
+    """A server that this test may not end."""
+    if not server.reference:  # that one has no log
+        logging_servers(request).append(server)
+    yield server
+    assert server.alive(), "this test ended the server"
+
+
+@pytest.fixture
+def door(request, _shared_door):
+    """A running server with the beanstalk door, shared by many tests: they keep apart by tube."""
+    yield from watched(request, _shared_door)
+
+
+@pytest.fixture(params=["beanstalkd", "reprise"])
+def peer(request):
+    """Debian's beanstalkd, then Reprise: what a test says of the protocol holds for both."""
+    name = "_shared_beanstalkd" if request.param == "beanstalkd" else "_shared_door"
+    yield from watched(request, request.getfixturevalue(name))
+
+
+@pytest.fixture
+def start_door(request):
+    """A function that makes a server with the beanstalk door and data of its own."""
+    servers = []
+
+    def start(*args, ready=True, **options):
+        server = RepriseDoor(*args, **options)
+        servers.append(server)
+        logging_servers(request).append(server)
+        return server.start() if ready else server
+
+    yield start
+    for server in servers:
+        server.dispose()
+
+
+@pytest.fixture
+def tube():
+    """A tube that no other test of this run uses."""
+    return f"tube-{os.getpid()}-{next(tube_numbers)}"
+
+
+@pytest.fixture
+def connect(tube):
+    """Opens connections that use and watch the tube of this test and no other: connect(server)."""
+    with contextlib.ExitStack() as opened:
+        yield lambda server, **options: opened.enter_context(server.connect(**options)).only(tube)
+
+
+@pytest.fixture
+def client(peer, connect):
+    """A connection to the peer, on the tube of this test."""
+    return connect(peer)
