@@ -39,6 +39,7 @@ test: setup  ## build and run every test
 	@scripts/test
 
 bench: setup  ## build and run the benchmarks; options in ARGS=
+	@scripts/setup beanstalkd redis-server
 	$(call cmake_build,release)
 	@if [ -x bench/run ]; then exec bench/run $(ARGS); else echo "no bench/run yet"; fi
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "claim_ack_phase.h"
+#include "exhaust_phase.h"
 #include "fail_phase.h"
 #include "latency_phase.h"
 #include "lifecycle_phase.h"
@@ -12,6 +13,7 @@
 #include "load_options.h"
 #include "load_run.h"
 #include "own_cpu.h"
+#include "paced_push_phase.h"
 #include "push_phase.h"
 #include "report.h"
 
@@ -22,8 +24,15 @@ std::unique_ptr<LoadPhase> make_phase(const LoadOptions& options, const Consumer
   if (options.phase == "push") {
     return std::make_unique<PushPhase>(options, context.requests, context.measurement);
   }
+  if (options.phase == "paced_push") {
+    return std::make_unique<PacedPushPhase>(options, context.requests, context.measurement);
+  }
   if (options.phase == "claim_ack" || options.phase == "claim_fail") {
     return std::make_unique<ClaimAckPhase>(options, context);
+  }
+  if (options.phase == "exhaust") {
+    return std::make_unique<ExhaustPhase>(options, context.requests, context.payloads,
+                                          context.measurement);
   }
   if (options.phase == "fail") return std::make_unique<FailPhase>(options, context);
   if (options.phase == "lifecycle") return std::make_unique<LifecyclePhase>(options, context);

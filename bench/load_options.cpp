@@ -10,7 +10,8 @@ LoadOptions parse_load_options(int argc, char** argv) {
   CLI::App app("Puts load on a reprise server and prints one line of JSON.");
   app.add_option("--addr", options.address, "host:port of the server")->required();
   app.add_option("--phase", options.phase, "what to do")
-      ->check(CLI::IsMember({"push", "claim_ack", "claim_fail", "fail", "lifecycle", "latency"}));
+      ->check(CLI::IsMember({"push", "paced_push", "claim_ack", "claim_fail", "exhaust", "fail",
+                             "lifecycle", "latency"}));
   app.add_option("--queue", options.queue, "made if missing");
   app.add_option("--connections", options.connections)->check(CLI::Range(2, 10000));
   app.add_option("--jobs-per-request", options.jobs_per_request)->check(CLI::Range(1, 1000));
@@ -18,7 +19,8 @@ LoadOptions parse_load_options(int argc, char** argv) {
   app.add_option("--jobs", options.jobs, "end after so many jobs");
   app.add_option("--seconds", options.seconds, "end after so long")->check(CLI::PositiveNumber);
   app.add_option("--warmup", options.warmup_seconds, "seconds before the measuring begins");
-  app.add_option("--rate", options.rate, "latency: pushes per second; fail: jobs per second")
+  app.add_option("--rate", options.rate,
+                 "latency: pushes per second; paced_push, fail: jobs per second")
       ->check(CLI::PositiveNumber);
   app.add_option("--tenants", options.tenants, "so many different headers `tenant`; 0: no headers")
       ->check(CLI::Range(0, 100));

@@ -21,7 +21,7 @@ struct LoadOptions {
   std::uint64_t jobs = kNoLimit;
   double seconds = 600;
   double warmup_seconds = 0;      // load before the measuring begins
-  double rate = 500;              // latency: pushes per second; fail: jobs per second
+  double rate = 500;              // latency: pushes per second; paced_push, fail: jobs per second
   std::size_t tenants = 0;        // jobs have a header `tenant`, one of so many; 0: no headers
   std::size_t fairness_keys = 0;  // jobs have one of so many fairness keys, in turn; 0: none
   // lifecycle: jobs pushed and not yet acked, at most; else it would measure a growing backlog.

@@ -152,4 +152,12 @@ void expect_results(const HttpReply& reply, std::string_view status, std::size_t
   }
 }
 
+std::size_t expect_failed(const HttpReply& reply, std::size_t count) {
+  const std::size_t dead = count_of(reply.body, "\"dead\"");
+  if (reply.status != 200 || dead + count_of(reply.body, "\"retrying\"") != count) {
+    refuse(reply, fmt::format("status 200 with {} × \"retrying\" or \"dead\"", count));
+  }
+  return dead;
+}
+
 }  // namespace reprise::bench

@@ -50,6 +50,8 @@ class QueueRequests {
 // 200, and `count` results, each with this status. Anything else is a LoadError that shows the
 // reply.
 void expect_results(const HttpReply& reply, std::string_view status, std::size_t count);
+// Of a fail: `count` results, each to be retried or dead. Returns how many are dead.
+std::size_t expect_failed(const HttpReply& reply, std::size_t count);
 void expect_ok(const HttpReply& reply);
 // Of a create.
 void expect_made_or_there(const HttpReply& reply);

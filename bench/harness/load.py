@@ -14,13 +14,15 @@ class Tools:
     def __init__(self, build):
         self.server = build / "reprise"
         self.http_load = build / "bench" / "reprise_http_load"
+        self.peer_load = build / "bench" / "reprise_peer_load"
         self.null_server = build / "bench" / "reprise_null_server"
         self.storage_floor = build / "bench" / "reprise_storage_floor"
         self.storage_bench = build / "bench" / "reprise_storage_bench"
 
-    def check(self):
-        for path in vars(self).values():
-            if not path.is_file():
+    def check(self, *names):
+        """That these are there, or all."""
+        for name, path in vars(self).items():
+            if (not names or name in names) and not path.is_file():
                 raise BenchError(f"there is no {path}: run `make bench`, or name a build with --build")
 
 
@@ -58,19 +60,20 @@ def run_watched(command, pids=(), returncode=0):
     return report, max(0.0, others / max(seconds, 1))
 
 
-def load_command(tools, address, phase, **options):
-    command = [tools.http_load, "--addr", address, "--phase", phase]
+def load_command(program, address, phase, **options):
+    command = [program, "--addr", address, "--phase", phase]
     for name, value in options.items():
         command += [f"--{name.replace('_', '-')}", value]
     return command
 
 
-def put_load(tools, address, pid, phase, beside=(), **options):
-    """One run of the generator against the server with this pid. Adds to its report:
+def put_load(program, address, pid, phase, beside=(), **options):
+    """One run of a generator against the server with this pid. Adds to its report:
     server_cpu_seconds, the host_cpu_seconds of its hooks' processes, and the processor time that
     others took meanwhile, in cores. `beside`: pids that are not among these."""
     own, family = cpu_seconds(pid), family_cpu_seconds(pid)
-    report, other_cores = run_watched(load_command(tools, address, phase, **options), [pid, *beside])
+    report, other_cores = run_watched(load_command(program, address, phase, **options),
+                                      [pid, *beside])
     report["other_cores"] = other_cores
     report["server_cpu_seconds"] = cpu_seconds(pid) - own
     report["host_cpu_seconds"] = family_cpu_seconds(pid) - family - report["server_cpu_seconds"]
@@ -88,7 +91,7 @@ def null_server_push(tools, jobs_per_request, **options):
                     stdout=subprocess.PIPE, text=True)
     try:
         port = process.stdout.readline().strip()
-        return put_load(tools, f"127.0.0.1:{port}", process.pid, "push",
+        return put_load(tools.http_load, f"127.0.0.1:{port}", process.pid, "push",
                         jobs_per_request=jobs_per_request, **options)
     finally:
         end(process)

@@ -17,13 +17,23 @@ class Layout:
     end: str
     blocks: tuple = ()  # the layouts that stand there instead of this one
     rival: str = ""     # what the figures' rivals are
+    peers: tuple = ()   # or the names of their peers
+    value: str = "value"
 
     def headings(self):
-        rival = [self.rival, "ratio"] if self.has_rivals() else []
-        return ("figure", "value", *rival, "goal", "met", "of the floor")
+        floor = ["of the floor"] if self.has_floors() else []
+        return ("figure", self.value, *self.rival_headings(), "goal", "met", *floor)
+
+    def rival_headings(self):
+        if self.peers:
+            return [*self.peers, "ratio to the best"]
+        return [self.rival, "ratio"] if self.has_rivals() else []
 
     def has_rivals(self):
         return any(figure.rival for figure in self.figures)
+
+    def has_floors(self):
+        return not self.peers
 
 
 class Result:
@@ -45,22 +55,32 @@ class Result:
 
     def ratio(self, figure):
         """Of a round's two figures, then the median: what the machine does to one round it does to
-        both."""
-        return median_of([{"ratio": values[figure.key] / values[figure.rival]}
-                          for values in self.rounds if figure.key in values], "ratio")
+        both. None: there is nothing to compare with."""
+        rival = self.rival_of(figure)
+        return median_of([{"ratio": values[figure.key] / values[rival]} for values in self.rounds
+                          if figure.key in values and values.get(rival)], "ratio")
+
+    def rival_of(self, figure):
+        """Of peers, the one that is best by the median."""
+        if not figure.peers:
+            return figure.rival
+        by_value = {self.value(key): key for key in figure.peers if self.value(key) is not None}
+        return by_value[figure.best(by_value)] if by_value else None
 
     def title(self, figure):
         return figure.title.format(**self.sizes)
 
     def measured(self):
-        return [figure for figure in self.layout.figures if self.value(figure.key) is not None]
+        """Also those that only peers have."""
+        return [figure for figure in self.layout.figures
+                if any(self.value(key) is not None for key in (figure.key, *figure.peers))]
 
     def missed(self):
         return [figure for figure in self.measured() if self._met(figure) is False]
 
     def _judged(self, figure):
         """(the value that a goal speaks of, its unit)"""
-        if figure.rival and not figure.absolute:
+        if (figure.rival or figure.peers) and not figure.absolute:
             return self.ratio(figure), "x"
         return self.value(figure.key), figure.unit
 
@@ -69,9 +89,10 @@ class Result:
         return self.value(goal) if isinstance(goal, str) else goal
 
     def _met(self, figure):
-        if figure.goal is None:
+        judged = self._judged(figure)[0]
+        if figure.goal is None or judged is None:
             return None
-        return figure.met(self._judged(figure)[0], self._goal(figure), self.sizes)
+        return figure.met(judged, self._goal(figure), self.sizes)
 
     def goal_text(self, figure):
         if figure.goal is None:
@@ -82,16 +103,27 @@ class Result:
         return [self._row(figure) for figure in self.measured()]
 
     def _row(self, figure):
-        value = self.value(figure.key)
-        told = ", ".join(format_value(self.value(key), figure.unit)
-                         for key in (figure.key, *figure.beside))
-        floor = self.value(figure.floor) if figure.floor else None
+        told = ", ".join(self._cell(key, figure) for key in (figure.key, *figure.beside))
         unknown = "" if figure.goal is None else "?"
         met = {None: unknown, True: "yes", False: "NO"}[self._met(figure)]
         return (self.title(figure), told, *self._rival_cells(figure), self.goal_text(figure), met,
-                f"{value / floor:.0%}" if floor else "")
+                *self._floor_cells(figure))
+
+    def _cell(self, key, figure):
+        value = self.value(key)
+        return "" if value is None else format_value(value, figure.unit)
+
+    def _floor_cells(self, figure):
+        if not self.layout.has_floors():
+            return ()
+        floor = self.value(figure.floor) if figure.floor else None
+        return (f"{self.value(figure.key) / floor:.0%}" if floor else "",)
 
     def _rival_cells(self, figure):
+        if self.layout.peers:
+            ratio = self.ratio(figure)
+            return (*(self._cell(key, figure) for key in figure.peers),
+                    "" if ratio is None else format_value(ratio, "x"))
         if not self.layout.has_rivals():
             return ()
         if not figure.rival:
@@ -109,7 +141,8 @@ class Result:
                 for f in self.layout.floors if self.value(f.key) is not None]
 
     def notes(self):
-        count = sum(any(f.key in values for f in self.measured()) for values in self.rounds)
+        count = sum(any(key in values for f in self.measured() for key in (f.key, *f.peers))
+                    for values in self.rounds)
         notes = [f"{'median of ' if count > 1 else ''}{count} round{'s' if count > 1 else ''} on "
                  f"{sentence(self.machine)}; {self.command}"]
         if self.other_cores >= 0.1:
@@ -130,7 +163,7 @@ class Result:
         return {"machine": self.machine, "command": self.command, "sizes": self.sizes,
                 "other_cores": round(self.other_cores, 2),
                 "figures": {key: self.value(key) for key in keys},
-                "ratios": {f.key: self.ratio(f) for f in self.measured() if f.rival},
+                "ratios": {f.key: self.ratio(f) for f in self.measured() if self.rival_of(f)},
                 "rounds": self.rounds,
                 "goals_missed": [figure.key for figure in self.missed()]}
 
