@@ -8,6 +8,7 @@ import pytest
 
 from dead_jobs import bury, bury_many
 from ids import colliding_ids
+from metrics_text import read_metrics
 from reprise_cli import Cli
 from times import seconds_since_1970
 from waiting import eventually
@@ -292,7 +293,10 @@ class TestOperations:
         bury(queue, "a", "b")
         cli = Cli(server.url)
         process = cli.start("queue", "retry", "jobs", "--all", "--rate", "1/h", "--wait")
-        eventually(lambda: cli.ok("operation", "list", "--no-header").out, "the operation to begin")
+        # Once the command has been told of the operation; to have begun it is not enough.
+        eventually(lambda: read_metrics(server.client()).value(
+            "reprise_http_requests_total", route="POST /v1/queues/{queue}/retry", status="202"),
+            "the operation to be told")
         server.kill()
         _, err = process.communicate(timeout=10)
         assert process.returncode == NO_SERVER
