@@ -16,7 +16,7 @@ constexpr std::size_t kMadeKept = 1000;
 
 constexpr std::uint64_t kMaxRequestsUnderWay = 4096;
 // Each may bring a body as large as bodies can be, and all of them at once.
-constexpr std::uint64_t kMaxReservesUnderWay = 256;
+constexpr std::uint64_t kMaxBodiesUnderWay = 256;
 constexpr std::uint64_t kMaxBytesUnderWay = 1 << 20;
 
 std::string lines(std::string_view line, std::uint64_t count) {
@@ -38,8 +38,8 @@ std::string_view BeanstalkDialogue::receive(std::string_view bytes) {
 }
 
 bool BeanstalkDialogue::is_full() const {
-  return requests_under_way_ >= kMaxRequestsUnderWay ||
-         reserves_under_way_ >= kMaxReservesUnderWay || bytes_under_way_ >= kMaxBytesUnderWay;
+  return requests_under_way_ >= kMaxRequestsUnderWay || bodies_under_way_ >= kMaxBodiesUnderWay ||
+         bytes_under_way_ >= kMaxBytesUnderWay;
 }
 
 void BeanstalkDialogue::handle(BeanstalkRequest& request) {
@@ -62,7 +62,7 @@ void BeanstalkDialogue::ask(BeanstalkRequest& request) {
     case BeanstalkVerb::reserve_job:
       is_worker_ = true;
       // It never waits, so it is not one of those that may hold things up.
-      return add(session::ReserveJob{request.job}, {.kind = Kind::settle});
+      return add(session::ReserveJob{request.job}, {.kind = Kind::reserve_job});
     case BeanstalkVerb::remove:
       return settle(&session::Delete::jobs, request.job);
     case BeanstalkVerb::release:
@@ -136,7 +136,6 @@ void BeanstalkDialogue::put(NewJob job) {
 
 void BeanstalkDialogue::reserve(std::optional<Duration> wait) {
   is_worker_ = true;
-  ++reserves_under_way_;
   auto* open = mergeable<session::Reserve>();
   if (open != nullptr && open->queues == watched_ && open->wait == wait) {
     ++open->count;
@@ -219,6 +218,7 @@ void BeanstalkDialogue::add(session::Command command, Expected expected) {
   commands_.push_back(std::move(command));
   last_is_open_ = true;
   ++requests_under_way_;
+  if (may_bring_body(expected.kind)) ++bodies_under_way_;
   bytes_under_way_ += expected.bytes;
   expected_.push_back(std::move(expected));
 }
@@ -231,6 +231,7 @@ Command* BeanstalkDialogue::mergeable() {
 
 void BeanstalkDialogue::count_merged(std::uint64_t bytes) {
   ++requests_under_way_;
+  if (may_bring_body(expected_.back().kind)) ++bodies_under_way_;
   bytes_under_way_ += bytes;
   ++expected_.back().requests;
   expected_.back().bytes += bytes;
@@ -242,7 +243,7 @@ void BeanstalkDialogue::refuse_commands() {
   for (std::size_t left = commands_.size(); left > 0; ++expected) {
     if (expected->kind == Kind::own) continue;
     const bool is_put = expected->kind == Kind::put;
-    if (expected->kind == Kind::reserve) reserves_under_way_ -= expected->requests;
+    if (may_bring_body(expected->kind)) bodies_under_way_ -= expected->requests;
     expected->text =
         lines(is_put ? kBeanstalkDraining : kBeanstalkInternalError, expected->requests);
     expected->kind = Kind::own;
@@ -335,7 +336,7 @@ void BeanstalkDialogue::take_reply(const session::AllQueues& reply) {
 void BeanstalkDialogue::answered(std::uint64_t requests) {
   Expected& first = expected_.front();
   REPRISE_CHECK(requests <= first.requests);
-  if (first.kind == Kind::reserve) reserves_under_way_ -= requests;
+  if (may_bring_body(first.kind)) bodies_under_way_ -= requests;
   first.requests -= requests;
   requests_under_way_ -= requests;
   if (first.requests > 0) return;

@@ -80,6 +80,7 @@ class BeanstalkDialogue {
     use,  // `text` is the answer when all is well; `tube`
     put,
     reserve,
+    reserve_job,
     settle,
     pause,  // `tube`
     fail,
@@ -90,6 +91,9 @@ class BeanstalkDialogue {
     list_tubes,
     stats,
   };
+  static bool may_bring_body(Kind kind) {
+    return kind == Kind::reserve || kind == Kind::reserve_job || kind == Kind::peek;
+  }
   struct Expected {
     Kind kind{};
     std::uint64_t requests = 1;  // that are not answered
@@ -147,7 +151,7 @@ class BeanstalkDialogue {
   bool last_is_open_ = false;  // commands_.back() is also the last of expected_
   std::deque<Expected> expected_;
   std::uint64_t requests_under_way_ = 0;
-  std::uint64_t reserves_under_way_ = 0;  // of those requests
+  std::uint64_t bodies_under_way_ = 0;  // of those requests, the ones that may bring one
   std::uint64_t bytes_under_way_ = 0;
   std::string output_;
   bool has_quit_ = false;
