@@ -20,9 +20,9 @@ def runner():
 
 
 @pytest.mark.parametrize("place, name, node", [
-    ("tests.repo.test_second_try", "test_a[b.c-1]", "tests/repo/test_second_try.py::test_a[b.c-1]"),
-    ("tests.repo.test_second_try.TestIt", "test_a", "tests/repo/test_second_try.py::TestIt::test_a"),
-    ("tests.repo.test_gone", "test_a", "tests.repo.test_gone::test_a"),
+    ("repo.test_second_try", "test_a[b.c-1]", "tests/repo/test_second_try.py::test_a[b.c-1]"),
+    ("repo.test_second_try.TestIt", "test_a", "tests/repo/test_second_try.py::TestIt::test_a"),
+    ("repo.test_gone", "test_a", "repo.test_gone::test_a"),
 ])
 def test_a_report_names_a_test(runner, place, name, node):
     assert runner.node_of(place, name) == node
