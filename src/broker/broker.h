@@ -146,11 +146,15 @@ class Broker {
   // are still in line then do not come. Unknown ids are fine.
   virtual SessionId open_session(SessionOptions options) = 0;
   // Takes the commands when it returns ok, and leaves them as they are when not: Errc::overloaded,
-  // Errc::shutting_down.
+  // Errc::shutting_down. They are in line then; attend() has to follow, on the same thread, when
+  // all that has come is in line.
   virtual Status submit(SessionId session, std::vector<session::Command>& commands) = 0;
   // From now on its reserves wait for nothing: that which does ends as if its time were over.
   virtual void end_waits(SessionId session) = 0;
   virtual void close_session(SessionId session) = 0;
+  // Has what is in line done: by the engine's thread, or, when that rests and it is little, by the
+  // caller's, replies and all. A client that is alone waits for no other thread that way.
+  virtual void attend() = 0;
 
   virtual void put_queue(PutQueueCommand command, Done<PutQueueReply> done) = 0;
   virtual void edit_queue(QueueName name, ConfigEdit edit, Done<QueueStats> done) = 0;

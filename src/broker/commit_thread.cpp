@@ -43,12 +43,13 @@ void CommitThread::submit(Work work) {
   wake_.notify_one();
 }
 
-void CommitThread::commit_here(Work work) {
-  REPRISE_CHECK(mode_ == DurabilityMode::sync);
-  if (!commit(work)) return;
-  const std::uint64_t number = work.batch.number;
-  work = {};
-  hooks_.on_committed(number);
+CommitThread::Here CommitThread::commit_here(Work& work) {
+  std::unique_lock writing(writing_, std::try_to_lock);
+  if (!writing) return Here::busy;
+  if (!write(work)) return Here::failed;
+  writing.unlock();
+  release(work);
+  return Here::committed;
 }
 
 void CommitThread::stop() {
@@ -63,13 +64,17 @@ void CommitThread::stop() {
 void CommitThread::run() {
   name_this_thread("commit");
   while (auto work = wait_for_work()) {
-    if (!commit(*work)) return;
+    {
+      const std::lock_guard writing(writing_);
+      if (!write(*work)) return;
+    }
+    release(*work);
     if (!sync_if_due(false)) return;
     const std::uint64_t number = work->batch.number;
     work.reset();  // payloads are freed before the engine is told that it may fill the next batch
     hooks_.on_committed(number);
   }
-  if (!failed_) sync_if_due(true);  // a failed sync is never tried again
+  sync_if_due(true);
 }
 
 // Empty: stop. In interval mode it wakes up to sync what was buffered, even if nothing follows.
@@ -78,7 +83,7 @@ std::optional<CommitThread::Work> CommitThread::wait_for_work() {
   const auto ready = [this] { return next_ || stopping_; };
   while (!ready()) {
     if (mode_ != DurabilityMode::interval || !unsynced_) {
-      wake_.wait(lock, ready);
+      wake_.wait(lock);
     } else if (!wake_.wait_until(lock, last_sync_ + sync_interval_, ready)) {
       lock.unlock();
       if (!sync_if_due(false)) return std::nullopt;
@@ -88,40 +93,53 @@ std::optional<CommitThread::Work> CommitThread::wait_for_work() {
   return std::exchange(next_, std::nullopt);
 }
 
-bool CommitThread::commit(Work& work) {
-  if (!work.batch.changes.empty()) {
-    const auto started = std::chrono::steady_clock::now();
-    const auto durability =
-        mode_ == DurabilityMode::sync ? storage::Durability::synced : storage::Durability::buffered;
-    if (const Status done = BrokerCore::commit(storage_, work.batch.changes, durability, scratch_);
-        !done) {
-      fail(done.error());
-      return false;
-    }
-    unsynced_ = durability == storage::Durability::buffered;
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
-    const std::lock_guard lock(mutex_);
-    ++commits_;
-    commit_seconds_.observe(took.count());
-    batch_commands_.observe(static_cast<double>(work.commands));
-    batch_bytes_.observe(static_cast<double>(scratch_.byte_size()));
-    if (scratch_.byte_size() > kScratchKeptMax) scratch_ = {};
+// Under writing_.
+bool CommitThread::write(Work& work) {
+  if (failed_) return false;
+  if (work.batch.changes.empty()) return true;
+  const auto started = std::chrono::steady_clock::now();
+  const auto durability =
+      mode_ == DurabilityMode::sync ? storage::Durability::synced : storage::Durability::buffered;
+  if (const Status done = BrokerCore::commit(storage_, work.batch.changes, durability, scratch_);
+      !done) {
+    fail(done.error());
+    return false;
   }
-  for (Reply& reply : work.replies) reply();
-  events_.publish(work.batch.events);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
+  const std::size_t bytes = scratch_.byte_size();
+  if (bytes > kScratchKeptMax) scratch_ = {};
+  const std::lock_guard lock(mutex_);
+  const bool was_synced = !std::exchange(unsynced_, durability == storage::Durability::buffered);
+  // Written by another than the thread, which must know that there is something to sync.
+  if (unsynced_ && was_synced && mode_ == DurabilityMode::interval) wake_.notify_one();
+  ++commits_;
+  commit_seconds_.observe(took.count());
+  batch_commands_.observe(static_cast<double>(work.commands));
+  batch_bytes_.observe(static_cast<double>(bytes));
   return true;
 }
 
+void CommitThread::release(Work& work) {
+  for (Reply& reply : work.replies) reply();
+  events_.publish(work.batch.events);
+}
+
 bool CommitThread::sync_if_due(bool force) {
+  const std::lock_guard writing(writing_);
+  if (failed_) return false;  // a failed sync is never tried again
   const auto now = std::chrono::steady_clock::now();
   const bool due = mode_ == DurabilityMode::interval && now - last_sync_ >= sync_interval_;
-  if (!unsynced_ || !(due || force)) return true;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!unsynced_ || !(due || force)) return true;
+  }
   if (const Status synced = storage_.sync(); !synced) {
     fail(synced.error());
     return false;
   }
-  unsynced_ = false;
   last_sync_ = now;
+  const std::lock_guard lock(mutex_);
+  unsynced_ = false;
   return true;
 }
 

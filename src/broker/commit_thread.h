@@ -42,9 +42,10 @@ class CommitThread {
   // The work before must have been committed: one batch at a time.
   void submit(Work work);
   // The same on the caller's thread: for a small batch with nothing behind it, to which waking
-  // another thread and being woken by it would add more than they save. In sync mode only: in the
-  // others the thread may be syncing.
-  void commit_here(Work work);
+  // another thread and being woken by it would add more than they save. on_committed is not called.
+  // Busy: the thread is syncing, and the work is as it was.
+  enum class Here : std::uint8_t { committed, busy, failed };
+  Here commit_here(Work& work);
   // Commits what was submitted, syncs, joins.
   void stop();
 
@@ -56,7 +57,10 @@ class CommitThread {
 
   void run();
   std::optional<Work> wait_for_work();
-  bool commit(Work& work);
+  // Storage has it, as durable as the mode promises.
+  bool write(Work& work);
+  // Its replies leave.
+  void release(Work& work);
   bool sync_if_due(bool force);
   void fail(const Error& error);
 
@@ -66,16 +70,18 @@ class CommitThread {
   const std::chrono::steady_clock::duration sync_interval_;
   const Hooks hooks_;
 
-  // Used by whoever commits, which is one thread at a time.
+  // Held by whoever commits or syncs.
+  std::mutex writing_;
+  // Protected by writing_.
   storage::Batch scratch_;
-  bool unsynced_ = false;
   bool failed_ = false;
-  SteadyTime last_sync_{};
+  SteadyTime last_sync_{};  // written by the thread only
 
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // taken after writing_
   std::condition_variable wake_;
   // Protected by mutex_.
   std::optional<Work> next_;
+  bool unsynced_ = false;
   bool stopping_ = false;
   Histogram commit_seconds_;
   Histogram batch_commands_;

@@ -14,10 +14,14 @@ namespace {
 // An open batch of this size waits for the commit thread before it takes more.
 constexpr std::size_t kOpenBytesMax = 32U << 20;
 constexpr std::size_t kOpenCommandsMax = 20'000;
-// A batch of no more than this is committed by the engine's own thread, if nothing waits behind it:
-// who is alone waits for no thread to wake up.
+// A batch of no more than this is committed by the thread that has applied it, if nothing waits
+// behind it: who is alone waits for no thread to wake up. With more of them the next batch gathers
+// while one is written.
 constexpr std::size_t kCommandsCommittedHere = 1;
 constexpr std::size_t kBytesCommittedHere = 64U << 10;
+// No more than this is applied by the thread that brings it.
+constexpr std::size_t kCommandsAttendedTo = 32;
+constexpr std::size_t kBytesAttendedTo = 64U << 10;
 constexpr std::size_t kReadsQueuedMax = 1'000;
 constexpr std::size_t kScansQueuedMax = 100;
 constexpr std::size_t kMaintenanceQueuedMax = 100'000;
@@ -128,7 +132,7 @@ void ThreadedBroker::on_fatal(const Error& error) {
 
 // --- Commands -------------------------------------------------------------------------------
 
-Status ThreadedBroker::admit(Queued queued) {
+Status ThreadedBroker::admit(Queued queued, Wake wake) {
   {
     const std::lock_guard lock(mutex_);
     if (stopping_ || fatal_) return Error{Errc::shutting_down, "the server is stopping"};
@@ -136,9 +140,15 @@ Status ThreadedBroker::admit(Queued queued) {
         inbox_bytes_ + queued.bytes > options_.max_queued_bytes) {
       return Error{Errc::overloaded, "too many commands are waiting; try again in a moment"};
     }
+    const bool was_little = inbox_is_little();
     inbox_bytes_ += queued.bytes;
     inbox_.push_back(std::move(queued));
-    if (inbox_.size() > 1) return ok();  // the engine's thread knows already
+    if (wake == Wake::later) {
+      // With much in line there is no reason to wait for the rest.
+      if (inbox_is_little() || !was_little) return ok();
+    } else if (inbox_.size() > 1) {
+      return ok();  // its thread knows already, or whoever came first will tell
+    }
   }
   wake_.notify_one();
   return ok();
@@ -301,27 +311,75 @@ void ThreadedBroker::run_engine() {
   finish();
 }
 
-// Sleeps until there is something to do: a command, a timer, or a commit that ended while the next
-// batch had gathered. A full batch takes nothing more until it can be handed on.
+// Leaves the engine and sleeps until there is something to do: a command, a timer, or a commit that
+// ended while the next batch had gathered. A full batch takes nothing more until it can be handed
+// on.
 std::vector<ThreadedBroker::Queued> ThreadedBroker::wait_for_tasks() {
-  const bool full = open_batch_is_full();
-  const bool open_work = has_open_work();
-  const Timestamp next_wake = full ? kNever : core_->engine().next_wake();
   std::unique_lock lock(mutex_);
-  const auto ready = [&] {
-    return fatal_ || stopping_ || (commit_idle_ && open_work) || (!full && !inbox_.empty());
-  };
-  if (!ready()) {
-    if (next_wake == kNever) {
-      wake_.wait(lock, ready);
-    } else if (const Duration pause = next_wake - clock_.now(); pause > Duration::zero()) {
-      // Capped, so that no duration overflows the system's clock; waking up early is harmless.
-      wake_.wait_for(lock, std::min<Duration>(pause, std::chrono::hours(1)), ready);
+  leave_engine();
+  while (!engine_is_wanted()) {
+    // Whoever has it wakes this thread if it has to be sooner.
+    engine_sleeps_until_ = engine_.taken ? kNever : engine_.next_wake;
+    if (engine_sleeps_until_ == kNever) {
+      wake_.wait(lock);
+      continue;
     }
+    const Duration pause = engine_sleeps_until_ - clock_.now();
+    if (pause <= Duration::zero()) break;
+    // Capped, so that no duration overflows the system's clock; waking up early is harmless.
+    wake_.wait_for(lock, std::min<Duration>(pause, std::chrono::hours(1)));
   }
-  if (full) return {};
+  engine_.taken = true;
+  if (engine_.batch_is_full) return {};
+  return take_inbox();
+}
+
+// Under mutex_, by whoever has it.
+void ThreadedBroker::leave_engine() {
+  const bool full = open_batch_is_full();
+  engine_ = {.taken = false,
+             .batch_is_full = full,
+             .has_open_work = has_open_work(),
+             .next_wake = full ? kNever : core_->engine().next_wake()};
+}
+
+// Under mutex_: by its thread, without waiting for the time.
+bool ThreadedBroker::engine_is_wanted() const {
+  return !engine_.taken && (fatal_ || stopping_ || (commit_idle_ && engine_.has_open_work) ||
+                            (!engine_.batch_is_full && !inbox_.empty()));
+}
+
+// Under mutex_.
+bool ThreadedBroker::inbox_is_little() const {
+  return inbox_.size() <= kCommandsAttendedTo && inbox_bytes_ <= kBytesAttendedTo;
+}
+
+// Under mutex_.
+std::vector<ThreadedBroker::Queued> ThreadedBroker::take_inbox() {
   inbox_bytes_ = 0;
   return std::exchange(inbox_, {});
+}
+
+void ThreadedBroker::attend() {
+  std::vector<Queued> tasks;
+  bool mine = false;
+  {
+    const std::lock_guard lock(mutex_);
+    // Whoever has the engine looks at the inbox before it leaves.
+    if (inbox_.empty() || engine_.taken) return;
+    mine = !fatal_ && !stopping_ && commit_idle_ && !engine_.batch_is_full && inbox_is_little();
+    if (mine) {
+      engine_.taken = true;
+      tasks = take_inbox();
+      core_->settled(settled_batch_);
+    }
+  }
+  if (!mine) return wake_.notify_one();
+  apply(std::move(tasks));
+  submit_open_batch();
+  const std::lock_guard lock(mutex_);
+  leave_engine();
+  if (engine_is_wanted() || engine_.next_wake < engine_sleeps_until_) wake_.notify_one();
 }
 
 void ThreadedBroker::apply(std::vector<Queued> tasks) {
@@ -389,6 +447,7 @@ void ThreadedBroker::submit_open_batch() {
     engine_metrics_.cache_bytes = core_->ledger().cached_bytes();
     engine_metrics_.cache_hits = core_->ledger().hits();
     engine_metrics_.cache_misses = core_->ledger().misses();
+    if (!has_open_work()) open_commands_ = 0;  // what only waits is in no batch
     if (!commit_idle_ || !has_open_work()) return;
     commit_idle_ = false;
     // Told like a reply: when they can be found in storage.
@@ -396,13 +455,17 @@ void ThreadedBroker::submit_open_batch() {
       open_replies_.emplace_back(told_webhooks_);
     }
   }
-  const bool here = alone && options_.durability == DurabilityMode::sync &&
-                    open_commands_ <= kCommandsCommittedHere &&
+  const bool here = alone && open_commands_ <= kCommandsCommittedHere &&
                     core_->ledger().open_changes().payload_bytes <= kBytesCommittedHere;
   CommitThread::Work work{.batch = core_->seal(last_now_),
                           .replies = std::exchange(open_replies_, {}),
                           .commands = std::exchange(open_commands_, 0)};
-  here ? commit_.commit_here(std::move(work)) : commit_.submit(std::move(work));
+  const auto done = here ? commit_.commit_here(work) : CommitThread::Here::busy;
+  if (done == CommitThread::Here::busy) return commit_.submit(std::move(work));
+  if (done == CommitThread::Here::failed) return;  // on_fatal has been called
+  const std::lock_guard lock(mutex_);
+  settled_batch_ = work.batch.number;
+  commit_idle_ = true;
 }
 
 // The last batch: waiting claims are answered, what was accepted is committed.

@@ -51,6 +51,7 @@ class ThreadedBroker final : public Broker {
   Status submit(SessionId session, std::vector<session::Command>& commands) override;
   void end_waits(SessionId session) override;
   void close_session(SessionId session) override;
+  void attend() override;
 
   void put_queue(PutQueueCommand command, Done<PutQueueReply> done) override;
   void edit_queue(QueueName name, ConfigEdit edit, Done<QueueStats> done) override;
@@ -118,7 +119,8 @@ class ThreadedBroker final : public Broker {
   // leaves with the batch that is open then.
   template <class T, class Apply>
   void post(Done<T> done, std::size_t bytes, Apply apply);
-  Status admit(Queued queued);
+  enum class Wake : std::uint8_t { at_once, later };
+  Status admit(Queued queued, Wake wake = Wake::at_once);
   // What the broker sends itself is never too much: it has its own bounds.
   void admit_own(Task task);
   template <class T>
@@ -165,6 +167,10 @@ class ThreadedBroker final : public Broker {
 
   void run_engine();
   std::vector<Queued> wait_for_tasks();
+  void leave_engine();
+  bool engine_is_wanted() const;
+  bool inbox_is_little() const;
+  std::vector<Queued> take_inbox();
   void apply(std::vector<Queued> tasks);
   void take_answers(Timestamp now);
   void give_back(const Result<ClaimReply>& reply, Timestamp now);
@@ -189,7 +195,7 @@ class ThreadedBroker final : public Broker {
   std::atomic<bool> interrupted_{false};
   std::atomic<bool> backup_running_{false};
 
-  // The engine thread's own.
+  // Of whoever has the engine: its thread, or one that attends to it.
   std::unique_ptr<BrokerCore> core_;
   const std::vector<Operation> unfinished_;  // when the server started
   absl::flat_hash_map<ClaimId, Done<ClaimReply>> waiting_;
@@ -205,6 +211,15 @@ class ThreadedBroker final : public Broker {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   // Protected by mutex_.
+  struct EngineState {
+    bool taken = true;  // by its thread, from the start
+    // Of the time when it was left.
+    bool batch_is_full = false;
+    bool has_open_work = false;
+    Timestamp next_wake = kNever;
+  };
+  EngineState engine_;
+  Timestamp engine_sleeps_until_ = kNever;  // its thread
   std::vector<Queued> inbox_;
   std::size_t inbox_bytes_ = 0;
   bool commit_idle_ = true;

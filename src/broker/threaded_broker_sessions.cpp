@@ -46,7 +46,8 @@ Status ThreadedBroker::submit(SessionId session, std::vector<session::Command>& 
   Status admitted = admit({[this, session, shared](Timestamp now) {
                              sessions_->submit(session, std::move(*shared), now);
                            },
-                           bytes});
+                           bytes},
+                          Wake::later);
   if (!admitted) commands = std::move(*shared);
   return admitted;
 }

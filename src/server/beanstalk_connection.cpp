@@ -164,6 +164,7 @@ void BeanstalkConnection::submit() {
     const Status taken = io_->broker().submit(*session_, commands);
     if (taken) {
       commands.clear();
+      io_->attend_soon();
     } else if (taken.error().code == Errc::overloaded) {
       waits_for_broker_ = true;
       io_->try_later(shared_from_this());

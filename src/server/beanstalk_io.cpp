@@ -83,6 +83,7 @@ void BeanstalkIo::make_default_tube() {
   if (const Status taken = broker_.submit(*session, commands); !taken) {
     broker_.close_session(*session);
   }
+  broker_.attend();
 }
 
 // Queues count since they were made, `stats` since this start.
@@ -177,6 +178,15 @@ void BeanstalkIo::wake(std::shared_ptr<BeanstalkConnection> connection) {
   boost::asio::post(context_, [this] {
     wakes_soon_ = false;
     let_awake_proceed();
+  });
+}
+
+void BeanstalkIo::attend_soon() {
+  if (std::exchange(attends_soon_, true)) return;
+  boost::asio::post(context_, [this] {
+    attends_soon_ = false;
+    broker_.attend();
+    read_mail();  // the answers may be there already
   });
 }
 

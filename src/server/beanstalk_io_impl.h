@@ -51,6 +51,8 @@ class BeanstalkIo final : public BeanstalkHub, public std::enable_shared_from_th
   std::span<char> read_buffer() { return read_buffer_; }
   // Calls its proceed() when all that has come is looked at, once.
   void wake(std::shared_ptr<BeanstalkConnection> connection);
+  // Something was submitted: the broker attends to it when all that has come is.
+  void attend_soon();
   // The broker had no room: it is tried again in a moment.
   void try_later(std::shared_ptr<BeanstalkConnection> connection);
   // It wants on_tick() from now on, until it says that it does not.
@@ -107,7 +109,8 @@ class BeanstalkIo final : public BeanstalkHub, public std::enable_shared_from_th
   std::int64_t partial_bytes_ = 0;
   bool draining_ = false;
   bool ticking_ = false;
-  bool wakes_soon_ = false;  // let_awake_proceed() will be called
+  bool wakes_soon_ = false;    // let_awake_proceed() will be called
+  bool attends_soon_ = false;  // the broker's attend() will be called
 };
 
 }  // namespace reprise::server

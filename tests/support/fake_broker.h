@@ -311,6 +311,7 @@ class FakeBroker final : public Broker {
     sessions_.erase(id);
     note(asked_.sessions_closed, id);
   }
+  void attend() override {}
 
   void put_queue(PutQueueCommand command, Done<PutQueueReply> done) override {
     const std::lock_guard lock(mutex_);
