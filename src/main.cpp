@@ -8,6 +8,12 @@
 #include "hooks/hook_host_main.h"
 #include "worker/step_runner.h"
 
+// jemalloc, where it is linked, reads this before anything else: what is free goes back to the
+// system within a second, so that a burst does not stay in the figures for ever.
+extern "C" {
+const char* malloc_conf = "dirty_decay_ms:1000,muzzy_decay_ms:0";
+}
+
 int main(int argc, char** argv) {
   // The server starts these for itself; before anything else, so that their processes begin small.
   const std::string_view command = argc == 2 ? argv[1] : "";
