@@ -161,6 +161,7 @@ class Daemon {
     // What a power cut left unfinished was cut off: nobody was promised it, but nobody should
     // wonder.
     storage_options.notice = [](std::string_view what) { spdlog::warn("{}", what); };
+    storage_options.on_failure = die_of_storage;
     auto storage = storage::open_durable_storage(storage_options);
     if (!storage) return storage.error();
     storage_ = std::move(*storage);

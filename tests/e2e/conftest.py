@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from beanstalk_servers import Beanstalkd, RepriseDoor
+from disk_calls import DiskCalls
 from hooking import PATIENT_MS
-from ingest_server import IngestServer
+from ingest_server import IngestServer, each
 from projects import Project
 from raw_http import EventStream
-from reprise_server import clean_environment
+from reprise_server import Server, clean_environment
 from scheduling import Throttles
+from served_run import Served
+from spool_run import EVENTS, Endpoint, SpoolRun
 from spooling import Spool
 
 tube_numbers = itertools.count(1)
@@ -106,6 +109,60 @@ def disk_shim(tmp_path_factory):
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True,
                    env=clean_environment())
     return library
+
+
+@pytest.fixture(scope="session")
+def calls_of_a_run(disk_shim):
+    """What a fixed run without trouble asks of the disk, one letter for each call."""
+    whole = Served(lambda *args, ready: Server(*args), disk_shim)
+    try:
+        assert not whole.ended_by_itself and not whole.run.refusals, whole.server.log()
+        kinds = whole.calls.kinds()
+        whole.check_after_restart()
+    finally:
+        whole.close()
+    assert {"w", "d", "s", "t", "n"} == set(kinds) and len(kinds) > 500, kinds
+    return kinds
+
+
+@pytest.fixture
+def new_spool_run(tmp_path, disk_shim, start_ingest):
+    """A function that makes a fixed run on a spool whose disk has one trouble: (run, its calls)."""
+    numbers = itertools.count(1)
+    made = []
+
+    def make(trouble=None, at=0):
+        folder = tmp_path / f"run-{next(numbers)}"
+        folder.mkdir()
+        calls = DiskCalls(disk_shim, folder / "calls", folder / "spool", trouble, at)
+        made.append(calls)
+        endpoint = Endpoint()
+        url = start_ingest(otherwise=each(endpoint.judge)).url
+        return SpoolRun(Spool(folder / "spool"), url, endpoint, calls.env), calls
+
+    yield make
+    for calls in made:
+        calls.close()
+
+
+@pytest.fixture(scope="session")
+def calls_of_a_spool_run(tmp_path_factory, disk_shim):
+    """What a fixed run on a spool asks of the disk, one letter for each call."""
+    folder = tmp_path_factory.mktemp("spool-run")
+    calls = DiskCalls(disk_shim, folder / "calls", folder / "spool")
+    endpoint = Endpoint()
+    server = IngestServer(otherwise=each(endpoint.judge))
+    run = SpoolRun(Spool(folder / "spool"), server.url, endpoint, calls.env)
+    try:
+        run.run()
+        assert all(result.code == 0 for result in run.results) and len(run.printed) == EVENTS
+        kinds = calls.kinds()
+        run.check()
+    finally:
+        server.close()
+        calls.close()
+    assert {"w", "s", "t", "n"} == set(kinds) and len(kinds) > 800, kinds
+    return kinds
 
 
 @pytest.fixture

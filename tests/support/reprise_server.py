@@ -41,7 +41,7 @@ def die_with_parent():
 class Server:
     """One data directory and the process that serves it, if one runs now."""
 
-    def __init__(self, *args, env=None, listen="127.0.0.1:0", cwd=None):
+    def __init__(self, *args, env=None, listen="127.0.0.1:0", cwd=None, program=None):
         self.folder = Path(tempfile.mkdtemp(prefix="reprise-test-"))
         self.data = self.folder / "data"
         self.log_path = self.folder / "server.log"
@@ -51,11 +51,12 @@ class Server:
         self.env = dict(env or {})
         self.listen = listen
         self.cwd = cwd or self.folder
+        self.program = program or binary()
         self.process = None
         self.port = None
 
     def command(self):
-        return [binary(), "serve", "--data", str(self.data), "--listen", self.listen,
+        return [self.program, "serve", "--data", str(self.data), "--listen", self.listen,
                 "--port-file", str(self.port_file), *self.args]
 
     def launch(self):

@@ -131,6 +131,7 @@ class Damage : public testing::Test {
     if (!opened) {
       ++refused_;
       ASSERT_THAT(opened.error().detail, HasSubstr(path_.string()));
+      ASSERT_TRUE(is_named(file, opened.error().detail)) << opened.error().detail;
       ASSERT_FALSE(is_disposable(file)) << opened.error().detail;
       expect_nothing_lost(file);
       return;
@@ -147,6 +148,19 @@ class Damage : public testing::Test {
         ASSERT_EQ(*got, value);
       }
     }
+  }
+  // Where nothing tells which file there was, its directory is named: a manifest without anything
+  // in it leaves nothing of the base, one that has lost its end is an older one whose journal is
+  // gone, and a segment that is gone, or has lost its header, leaves a gap.
+  bool is_named(const fs::path& file, const std::string& text) const {
+    const auto says = [&](const std::string& words) {
+      return text.find(words) != std::string::npos;
+    };
+    const std::string name = file.filename();
+    if (says(name)) return true;
+    const bool is_manifest = name.starts_with("MANIFEST-");
+    if (is_manifest && says("db is missing")) return true;
+    return (is_manifest || file.extension() == ".seg") && says("journal is damaged: ");
   }
   // No checksum covers the last bytes of a table file. If one of them makes its blocks unreadable,
   // that is noticed when they are read, at the latest.

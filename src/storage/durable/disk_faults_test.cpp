@@ -23,6 +23,11 @@ class FixedRun {
  public:
   FixedRun() = default;
   explicit FixedRun(const DiskImage& image) { disk_.load(kDirectory, image); }
+  // The next life, on what an earlier one has left.
+  FixedRun(const DiskImage& image, const FixedRun& earlier)
+      : states_(earlier.states_), synced_(earlier.synced_) {
+    disk_.load(kDirectory, image);
+  }
 
   Status open() {
     auto opened = open_durable_storage({.directory = kDirectory,
@@ -32,7 +37,8 @@ class FixedRun {
                                         .segment_bytes_min = 1024,
                                         .segment_bytes_max = 2048,
                                         .env = &disk_.env(),
-                                        .background = false});
+                                        .background = false,
+                                        .on_failure = [this](const Error&) { end_here(); }});
     if (!opened) return opened.error();
     storage_ = *std::move(opened);
     return ok();
@@ -83,11 +89,17 @@ class FixedRun {
   }
 
   DiskImage image() { return disk_.image(kDirectory); }
+  // What there was when it was told of a failure, as a server ends at once; else what there is now.
+  DiskImage left_behind() { return at_failure_ ? *at_failure_ : image(); }
   test::FaultyFileSystem& files() { return disk_.files(); }
   Storage& storage() { return *storage_; }
 
  private:
   static constexpr std::size_t kCommits = 36;
+
+  void end_here() {
+    if (!at_failure_) at_failure_ = image();
+  }
 
   static Batch make_batch(std::size_t number) {
     Batch batch;
@@ -108,6 +120,7 @@ class FixedRun {
   std::unique_ptr<Storage> storage_;
   std::vector<Contents> states_ = {{}};  // by how many commits there were
   std::size_t synced_ = 0;
+  std::optional<DiskImage> at_failure_;
 };
 
 // A directory in which nothing has happened yet, to save the time of making it.
@@ -207,6 +220,26 @@ TEST(DiskFaults, AFailedSyncAtEveryStep) {
     ASSERT_NO_FATAL_FAILURE(expect_a_clean_end(run));
     run.cut_power(nth_loss(nth), nth);
     ASSERT_NO_FATAL_FAILURE(run.expect_all_that_was_synced());
+  }
+}
+
+// The process ends, the machine goes on: what could not be synced is in the files nevertheless. So
+// a change that RocksDB takes for failed, and would take back, is found by the next start.
+TEST(DiskFaults, AFailedSyncAtEveryStepAndAProcessThatEnds) {
+  std::uint64_t syncs = 0;
+  {
+    FixedRun run(new_directory());
+    ASSERT_TRUE(run.open());
+    ASSERT_TRUE(run.run());
+    syncs = run.files().syncs("");
+  }
+  for (std::uint64_t nth = 1; nth <= syncs; ++nth) {
+    SCOPED_TRACE(nth);
+    FixedRun run(new_directory());
+    run.files().fail_sync(nth, "");
+    if (run.open()) (void)run.run().has_value();
+    FixedRun next(run.left_behind(), run);
+    ASSERT_NO_FATAL_FAILURE(next.expect_all_that_was_synced());
   }
 }
 

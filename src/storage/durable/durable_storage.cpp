@@ -79,6 +79,7 @@ class DurableStorage final : public Storage {
   void wait_for_room(CommitLock& lock, std::size_t batch_bytes);
   bool wait_for_frozen(CommitLock& lock);
   void tidy_up(CommitLock& lock);
+  void fail(const Error& error);
   static void trim_memory();
   Status freeze();
   Status checkpoint_now();
@@ -256,7 +257,7 @@ Status DurableStorage::commit(const Batch& batch, Durability durability) {
   }
   if (const Status done = run_checkpoint(); !done) {
     if (done.error().code == Errc::disk_full) return ok();  // tried again with the next commit
-    background_failure_ = done.error();
+    fail(done.error());
   }
   return ok();  // the batch itself is committed
 }
@@ -350,7 +351,7 @@ void DurableStorage::run_checkpoints() {
       checkpoint_time_per_byte_ = (std::chrono::steady_clock::now() - began) /
                                   static_cast<double>(std::max<std::uint64_t>(bytes, 1));
     } else if (!no_space) {
-      background_failure_ = done.error();
+      fail(done.error());
     }
     checkpoint_done_.notify_all();
     if (background_failure_) return;
@@ -383,8 +384,14 @@ void DurableStorage::tidy_up(CommitLock& lock) {
   } else if (active_is_empty()) {
     journal_->release(journal_->last_batch());
   } else if (const Status done = freeze(); !done) {
-    background_failure_ = done.error();
+    fail(done.error());
   }
+}
+
+// Needs commit_mutex_.
+void DurableStorage::fail(const Error& error) {
+  background_failure_ = error;
+  if (options_.on_failure) options_.on_failure(error);
 }
 
 // An overlay is many small pieces of memory, and what was allocated meanwhile stands between them:

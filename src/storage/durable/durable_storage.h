@@ -44,6 +44,11 @@ struct DurableOptions {
   // Hears what an operator should know about what went well nevertheless, such as an unfinished
   // write that a power cut left. May be empty.
   std::function<void(std::string_view)> notice;
+  // Hears of a failure that no call has returned yet; all later commits fail with it, too. Called
+  // on any thread, perhaps more than once, and before RocksDB deletes the files of a change that it
+  // takes for failed: after a failed sync that change may be there nevertheless. So whoever ends
+  // the process here leaves a directory that opens. May be empty.
+  std::function<void(const Error&)> on_failure;
 };
 
 // Creates the directory (mode 0700) when it is not there. Errors name the file and what to do: in

@@ -63,7 +63,8 @@ class Opening {
             .segment_bytes_min = options_.segment_bytes_min,
             .segment_bytes_max = options_.segment_bytes_max,
             .kept_bytes = options_.journal_bytes,
-            .background = options_.background};
+            .background = options_.background,
+            .on_failure = options_.on_failure};
   }
 
   // The journal comes first, so that a base without one is damage and not an interrupted start.
@@ -95,7 +96,8 @@ class Opening {
     return {.directory = paths().database,
             .block_cache_bytes = options_.block_cache_bytes,
             .env = options_.env,
-            .compacts = options_.background};
+            .compacts = options_.background,
+            .on_failure = options_.on_failure};
   }
 
   // Nothing is changed until base and journal are known to fit together.

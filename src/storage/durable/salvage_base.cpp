@@ -12,6 +12,7 @@
 #include "storage/durable/salvage_tables.h"
 #include "storage/keys.h"
 #include "storage/rocksdb/diary.h"
+#include "storage/rocksdb/sequence_check.h"
 #include "storage/rocksdb/status.h"
 #include "storage/rocksdb/tuning.h"
 
@@ -109,7 +110,7 @@ bool SalvagedBase::open_as_it_is(const std::string& directory) {
     status = ::rocksdb::DB::OpenForReadOnly(options, directory, descriptors, &handles, &db);
   }
   if (!status.ok()) {
-    problem_ = status.ToString();
+    problem_ = describe(status);
     return false;
   }
   read_only_.reset(db);
@@ -170,9 +171,16 @@ void SalvagedBase::try_tables() {
     const auto opened = reader.Open(path);
     if (!opened.ok()) damage_.lost(path + " cannot be opened: " + opened.ToString());
     const auto verified = opened.ok() ? reader.VerifyChecksum() : opened;
-    if (verified.ok()) continue;
+    std::string problem;
+    if (!verified.ok()) {
+      problem = path + ": " + verified.ToString();
+    } else if (const auto checked = check_sequence(*reader.GetTableProperties(), path); !checked) {
+      problem = checked.error().detail;
+    } else {
+      continue;
+    }
     knows_erased_ranges_ = false;
-    damaged_tables_.emplace(file.name, path + ": " + verified.ToString());
+    damaged_tables_.emplace(file.name, std::move(problem));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/ids.h"
 #include "storage/keyspace.h"
+#include "storage/rocksdb/status.h"
 
 namespace reprise::storage {
 namespace {
@@ -61,13 +62,6 @@ std::string middle(const std::string& low, const std::string& high) {
   return half;
 }
 
-// RocksDB tries an older suffix last, and names the file that it tried last.
-std::string problem_text(const ::rocksdb::Status& status) {
-  std::string text = status.ToString();
-  for (std::size_t at; (at = text.find(".ldb")) != std::string::npos;) text.replace(at, 4, ".sst");
-  return text;
-}
-
 class IteratorCursor final : public SkippingCursor {
  public:
   IteratorCursor(std::unique_ptr<::rocksdb::Iterator> iterator, std::string_view family,
@@ -118,7 +112,7 @@ class IteratorCursor final : public SkippingCursor {
 
   // The iterator goes behind the unreadable place, the cursor to what is beside it.
   void pass(const std::string& from) {
-    damage_.lost(family_ + ": " + problem_text(iterator_->status()));
+    damage_.lost(family_ + ": " + describe(iterator_->status()));
     const auto readable = find_readable();
     const std::string until = readable.value_or(std::string());
     iterator_->Seek(Slice(readable ? until : std::string(key_bytes_ + 1, '\xFF')));

@@ -16,6 +16,7 @@
 #include "storage/durable/salvage_cursor.h"
 #include "storage/keys.h"
 #include "storage/records.h"
+#include "storage/rocksdb/sequence_check.h"
 #include "storage/rocksdb/status.h"
 #include "storage/rocksdb/tuning.h"
 
@@ -183,13 +184,17 @@ class TableSalvage {
     const auto properties = reader.GetTableProperties();
     const auto keyspace = keyspace_of(properties->column_family_name);
     if (!keyspace) return ok();  // the index, which cannot be told to be the latest
+    // Values are as they were: which is the latest is told by themselves.
+    const Status sequence = check_sequence(*properties, path_of(name));
+    if (!sequence) damage_.noted(sequence.error().detail);
     // Ranges are erased of deleted queues only, and those are told by their totals.
     if (properties->num_deletions > properties->num_range_deletions) {
       // Importing a table takes it to be whole.
-      if (const auto whole = reader.VerifyChecksum(); whole.ok()) {
+      if (const auto whole = reader.VerifyChecksum(); whole.ok() && sequence) {
         with_erasures_.push_back({name, *keyspace});
       } else {
-        damage_.lost(path_of(name) + ": what it says was erased is lost: " + whole.ToString());
+        damage_.lost(path_of(name) + ": what it says was erased is lost" +
+                     (whole.ok() ? std::string() : ": " + whole.ToString()));
       }
     }
     const auto at = make_skipping_cursor(

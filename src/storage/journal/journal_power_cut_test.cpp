@@ -33,10 +33,13 @@ class JournalLives {
         synced_ = batches_.size();  // by the next start
       } else {
         disk_.cut_power(loss_, random_.next_u64());
+        ++cuts_;
       }
     }
     ASSERT_NO_FATAL_FAILURE(open());
   }
+
+  std::uint64_t cuts() const { return cuts_; }
 
  private:
   // Some lengths come again and again, so that new frames end where old ones did.
@@ -93,6 +96,7 @@ class JournalLives {
   SeededRandom random_;
   JournalDisk disk_{JournalDisk::Options{.segment_bytes_min = 1024, .segment_bytes_max = 4096}};
   int life_ = 0;
+  std::uint64_t cuts_ = 0;
   std::vector<std::string> batches_;
   std::uint64_t synced_ = 0;   // what was promised
   std::uint64_t covered_ = 0;  // what the base has
@@ -102,10 +106,16 @@ class JournalPowerCut : public testing::TestWithParam<Loss> {};
 
 TEST_P(JournalPowerCut, KeepsWhatWasSyncedAndBringsNothingBack) {
   const auto base_seed = static_cast<std::uint64_t>(GetParam()) * 1'000'000;
-  for (std::uint64_t seed = base_seed; seed < base_seed + test::seed_count(1500); ++seed) {
+  const std::uint64_t seeds = test::seed_count(1500);
+  std::uint64_t cuts = 0;
+  for (std::uint64_t seed = base_seed; seed < base_seed + seeds; ++seed) {
     SCOPED_TRACE(seed);
-    ASSERT_NO_FATAL_FAILURE(JournalLives(GetParam(), seed).run());
+    JournalLives lives(GetParam(), seed);
+    ASSERT_NO_FATAL_FAILURE(lives.run());
+    cuts += lives.cuts();
   }
+  EXPECT_GE(cuts, 6 * seeds);
+  RecordProperty("power_cuts", std::to_string(cuts));
 }
 
 INSTANTIATE_TEST_SUITE_P(Losses, JournalPowerCut,

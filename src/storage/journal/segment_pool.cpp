@@ -132,6 +132,12 @@ void SegmentPool::run() {
       continue;
     }
     fill(lock);
+    if (failed_ && options_.on_failure) {
+      const Error failure = *failed_;
+      lock.unlock();
+      options_.on_failure(failure);
+      lock.lock();
+    }
     if (out_of_space_) changed_.wait_for(lock, kSpaceRetryInterval);
   }
 }

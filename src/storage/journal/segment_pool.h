@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,6 +33,7 @@ struct SegmentPoolOptions {
   std::uint64_t segment_bytes_max = 16ULL << 20;
   std::uint64_t kept_bytes = 64ULL << 20;  // of files that wait to be used again
   bool background = true;
+  std::function<void(const Error&)> on_failure;  // of its thread; a take() will fail with it, too
 };
 
 class SegmentPool {

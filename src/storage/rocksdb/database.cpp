@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "storage/keys.h"
+#include "storage/rocksdb/sequence_check.h"
 #include "storage/rocksdb/status.h"
 #include "storage/rocksdb/tuning.h"
 
@@ -34,13 +35,44 @@ bool is_known_family(const std::string& name) {
          std::ranges::find(kAllKeyspaces, name, keyspace_name) != kAllKeyspaces.end();
 }
 
-// A file that should be there and is not is damage too.
-Error opening_error(const ::rocksdb::Status& status, const std::string& directory) {
-  Error error = to_error(status, directory);
-  if (status.IsPathNotFound()) {
-    error = {Errc::corrupt, directory + " is damaged: " + status.ToString()};
+// The first in which something is wrong already when it is opened. Nothing: there is none.
+std::optional<Error> find_unopenable_table(const DatabaseOptions& options) {
+  const ::rocksdb::Options reading(
+      database_options(options),
+      keyspace_options(options, Keyspace::meta, make_block_cache(options)));
+  std::vector<std::string> names;
+  if (!reading.env->GetChildren(options.directory, &names).ok()) return std::nullopt;
+  std::ranges::sort(names);
+  for (const std::string& name : names) {
+    if (!name.ends_with(".sst")) continue;
+    const std::string path = options.directory + "/" + name;
+    ::rocksdb::SstFileReader reader(reading);
+    const auto status = reader.Open(path);
+    if (status.IsCorruption()) return to_error(status, path);
+    if (!status.ok()) continue;
+    if (const Status right = check_sequence(*reader.GetTableProperties(), path); !right) {
+      return right.error();
+    }
   }
-  return error;
+  return std::nullopt;
+}
+
+// A file that should be there and is not is damage too.
+Error reading_error(const ::rocksdb::Status& status, const std::string& directory) {
+  if (!status.IsPathNotFound()) return to_error(status, directory);
+  const std::string said = describe(status);
+  // The manifest is found by what CURRENT says, which may be the one that is wrong.
+  const bool by_current = said.find("/MANIFEST-") != std::string::npos;
+  return {Errc::corrupt,
+          directory + (by_current ? "/CURRENT, or what it names," : "") + " is damaged: " + said};
+}
+
+Error opening_error(const ::rocksdb::Status& status, const DatabaseOptions& options) {
+  // RocksDB names its manifest when it cannot open a table of it.
+  if (status.IsCorruption()) {
+    if (auto table = find_unopenable_table(options)) return *std::move(table);
+  }
+  return reading_error(status, options.directory);
 }
 
 // nullopt: there is none.
@@ -92,7 +124,7 @@ Result<std::optional<CheckpointRecord>> Database::inspect(const DatabaseOptions&
   const auto db_options = database_options(options);
   std::vector<std::string> names;
   auto status = ::rocksdb::DB::ListColumnFamilies(db_options, options.directory, &names);
-  if (!status.ok()) return opening_error(status, options.directory);
+  if (!status.ok()) return opening_error(status, options);
   std::optional<CheckpointRecord> checkpoint;
   if (std::ranges::find(names, keyspace_name(Keyspace::meta)) != names.end()) {
     const auto all = family_descriptors(options);
@@ -101,7 +133,7 @@ Result<std::optional<CheckpointRecord>> Database::inspect(const DatabaseOptions&
     ::rocksdb::DB* opened = nullptr;
     status = ::rocksdb::DB::OpenForReadOnly(db_options, options.directory, default_and_meta,
                                             &handles, &opened);
-    if (!status.ok()) return opening_error(status, options.directory);
+    if (!status.ok()) return opening_error(status, options);
     const std::unique_ptr<::rocksdb::DB> db(opened);
     const auto found = read_checkpoint(*db, handles.back(), options.directory);
     for (auto* handle : handles) db->DestroyColumnFamilyHandle(handle);
@@ -135,7 +167,7 @@ Status Database::open_families() {
   ::rocksdb::DB* db = nullptr;
   const auto status = ::rocksdb::DB::Open(db_options, options_.directory,
                                           family_descriptors(options_), &handles, &db);
-  if (!status.ok()) return opening_error(status, options_.directory);
+  if (!status.ok()) return opening_error(status, options_);
   db_.reset(db);
   default_family_ = handles.front();
   families_.assign(handles.begin() + 1, handles.end());
@@ -161,7 +193,7 @@ Result<std::optional<std::string>> Database::read(const ::rocksdb::ReadOptions& 
   std::string value;
   const auto status = db_->Get(options, family, {key.data(), key.size()}, &value);
   if (status.IsNotFound()) return std::optional<std::string>();
-  if (!status.ok()) return opening_error(status, options_.directory);
+  if (!status.ok()) return reading_error(status, options_.directory);
   return std::optional(std::move(value));
 }
 
@@ -187,6 +219,7 @@ Status Database::verify(const std::vector<::rocksdb::LiveFileMetaData>& files) c
     auto status = reader.Open(path);
     if (status.ok()) status = reader.VerifyChecksum();
     if (!status.ok()) return to_error(status, path);
+    REPRISE_TRY(check_sequence(*reader.GetTableProperties(), path));
   }
   return ok();
 }

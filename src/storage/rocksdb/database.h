@@ -6,6 +6,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ struct DatabaseOptions {
   std::uint64_t block_cache_bytes = 16ULL << 20;
   ::rocksdb::Env* env = nullptr;  // null: the real one
   bool compacts = true;           // false for runs that are to repeat exactly
+  // Hears of a write or sync that failed, before RocksDB tidies up after it. May be empty.
+  std::function<void(const Error&)> on_failure;
 };
 
 class Database {

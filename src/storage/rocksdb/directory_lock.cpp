@@ -32,8 +32,15 @@ Error in_use(const std::string& directory, int file) {
 
 bool write_owner(int file) {
   const std::string pid = std::to_string(::getpid()) + "\n";
-  return ::ftruncate(file, 0) == 0 &&
-         ::pwrite(file, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
+  if (::ftruncate(file, 0) != 0) return false;
+  for (std::size_t done = 0; done < pid.size();) {
+    const ssize_t written =
+        ::pwrite(file, pid.data() + done, pid.size() - done, static_cast<off_t>(done));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    done += static_cast<std::size_t>(written);
+  }
+  return true;
 }
 
 }  // namespace

@@ -4,12 +4,15 @@
 #include <rocksdb/convenience.h>
 #include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/table_properties_collectors.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "storage/rocksdb/diary.h"
+#include "storage/rocksdb/status.h"
 
 namespace reprise::storage {
 namespace {
@@ -32,8 +35,27 @@ void limit_info_log(::rocksdb::DBOptions& db, const DatabaseOptions& options) {
   db.stats_persist_period_sec = 0;
 }
 
-void never_hide_trouble(::rocksdb::DBOptions& db) {
+// A full disk is no failure: checkpoints wait for room.
+class FailureListener final : public ::rocksdb::EventListener {
+ public:
+  FailureListener(std::string directory, std::function<void(const Error&)> on_failure)
+      : directory_(std::move(directory)), on_failure_(std::move(on_failure)) {}
+
+  void OnBackgroundError(::rocksdb::BackgroundErrorReason, ::rocksdb::Status* status) override {
+    if (status->IsIOError() && !status->IsNoSpace()) on_failure_(to_error(*status, directory_));
+  }
+
+ private:
+  const std::string directory_;
+  const std::function<void(const Error&)> on_failure_;
+};
+
+void never_hide_trouble(::rocksdb::DBOptions& db, const DatabaseOptions& options) {
   db.paranoid_checks = true;
+  if (options.on_failure) {
+    db.listeners.push_back(
+        std::make_shared<FailureListener>(options.directory, options.on_failure));
+  }
   db.max_bgerror_resume_count = 0;  // a checkpoint that meets an error decides what to do
 }
 
@@ -89,7 +111,7 @@ void drop_tombstones_early(::rocksdb::ColumnFamilyOptions& family) {
   ::rocksdb::DBOptions db;
   db.env = options.env == nullptr ? ::rocksdb::Env::Default() : options.env;
   db.create_missing_column_families = true;
-  never_hide_trouble(db);
+  never_hide_trouble(db, options);
   limit_info_log(db, options);
   db.avoid_flush_during_shutdown = true;  // what is not in the base yet is in the journal
   db.max_open_files = kOpenFilesMax;
