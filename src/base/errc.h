@@ -59,11 +59,13 @@ enum class Errc : std::uint8_t {
   error_too_long,
   script_too_large,
   value_too_large,  // of a runtime key
+  target_too_long,  // of a request line
   request_header_too_large,
   queue_full,        // max_jobs
   queue_bytes_full,  // max_bytes
   disk_full,
-  spool_full,  // client side only: the quota of the local spool
+  spool_full,             // client side only: the quota of the local spool
+  too_many_wrong_tokens,  // of one address
   too_many_operations,
   too_many_keys,       // runtime keys of a namespace
   too_many_throttles,  // of a namespace

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <string_view>
+
 #include "base/text.h"
 
 namespace reprise::server {
@@ -10,6 +13,24 @@ namespace {
 bool is_token_needed(const ServerCore& core, const Result<RouteMatch>& match) {
   if (core.tokens.empty()) return false;
   return !match || match->route == nullptr || match->route->needs_token;
+}
+
+// The name of the token.
+Result<std::string_view> check_token(ServerCore& core, const RequestHead& head, Visitor& visitor) {
+  if (!head.authorization) {
+    return Error{Errc::unauthorized, "a token is needed: Authorization: Bearer …"};
+  }
+  const auto now = std::chrono::steady_clock::now();
+  // A connection that has shown a right one is spared: a neighbour who guesses cannot stop it.
+  if (!visitor.proven && core.wrong_tokens.must_wait(visitor.peer, now)) {
+    return Error{Errc::too_many_wrong_tokens,
+                 "too many wrong tokens from this address; no token is looked at for a moment"};
+  }
+  const auto caller = core.tokens.match(*head.authorization);
+  visitor.proven = caller.has_value();
+  if (caller) return *caller;
+  core.wrong_tokens.count(visitor.peer, now);
+  return Error{Errc::unauthorized, "the token is not one of this server's"};
 }
 
 Status check_body(const ServerCore& core, const RequestHead& head) {
@@ -32,19 +53,20 @@ Response method_refusal(std::string_view method, const RouteMatch& match) {
 
 }  // namespace
 
-std::variant<RouteMatch, Response> admit(const ServerCore& core, const RequestHead& head) {
+std::variant<RouteMatch, Response> admit(ServerCore& core, const RequestHead& head,
+                                         Visitor& visitor) {
   if (auto status = core.host_policy.check(head); !status) return error_response(status.error());
   auto match = match_route(head.method, head.path);
-  const auto caller = core.tokens.match(head.authorization.value_or(""));
-  if (is_token_needed(core, match) && !caller) {
-    return error_response({Errc::unauthorized, head.authorization
-                                                   ? "the token is not one of this server's"
-                                                   : "a token is needed: Authorization: Bearer …"});
+  std::string_view caller;
+  if (is_token_needed(core, match)) {
+    const auto checked = check_token(core, head, visitor);
+    if (!checked) return error_response(checked.error());
+    caller = *checked;
   }
   if (!match) return error_response(match.error());
   if (match->route == nullptr) return method_refusal(head.method, *match);
   if (auto status = check_body(core, head); !status) return error_response(status.error());
-  match->caller = caller.value_or("");
+  match->caller = caller;
   return std::move(*match);
 }
 

@@ -12,7 +12,14 @@
 
 namespace reprise::server {
 
+// Who sends a request, as far as its connection can tell.
+struct Visitor {
+  Peer peer{};
+  bool proven = false;  // its last token was right
+};
+
 // The route, or the refusal.
-std::variant<RouteMatch, Response> admit(const ServerCore& core, const RequestHead& head);
+std::variant<RouteMatch, Response> admit(ServerCore& core, const RequestHead& head,
+                                         Visitor& visitor);
 
 }  // namespace reprise::server

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/request_gate.h"
+
 namespace reprise::server {
 namespace {
 
@@ -61,6 +63,7 @@ void ChunkedDecoder::take_byte(char c) {
     case State::data_lf:
       return expect('\n', State::size_start);
     case State::trailer_start:
+    case State::trailer_name:
     case State::trailer:
       return take_trailer_byte(c);
     case State::trailer_lf:
@@ -101,12 +104,18 @@ void ChunkedDecoder::take_size_byte(char c) {
 }
 
 void ChunkedDecoder::take_trailer_byte(char c) {
-  if (c == '\r') {
-    state_ = state_ == State::trailer_start ? State::end_lf : State::trailer_lf;
-  } else if (is_control(c) || ++extra_bytes_ > kMaxExtraBytes) {
+  if (++extra_bytes_ > kMaxExtraBytes) {
     state_ = State::bad;
-  } else {
+  } else if (state_ == State::trailer) {
+    if (c == '\r') state_ = State::trailer_lf;
+    if (c != '\r' && is_control(c)) state_ = State::bad;
+  } else if (c == '\r' && state_ == State::trailer_start) {
+    state_ = State::end_lf;
+  } else if (c == ':' && state_ == State::trailer_name) {
     state_ = State::trailer;
+  } else {
+    // A line that is no header field, a request above all, is not read over.
+    state_ = is_token_byte(c) ? State::trailer_name : State::bad;
   }
 }
 

@@ -28,6 +28,9 @@ class ChunkedDecoder {
   // Call until it says need_more, done or bad.
   Step step(std::string_view input);
 
+  // Bytes of the chunk under way that are still to come, once its size is known.
+  std::uint64_t chunk_left() const { return state_ == State::data ? chunk_left_ : 0; }
+
  private:
   enum class State : std::uint8_t {
     size_start,  // the first digit of a chunk's size
@@ -38,7 +41,8 @@ class ChunkedDecoder {
     data_cr,
     data_lf,
     trailer_start,  // the first byte of a trailer line, or of the empty one
-    trailer,
+    trailer_name,
+    trailer,  // after its colon
     trailer_lf,
     end_lf,
     done,

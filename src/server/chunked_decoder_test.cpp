@@ -78,6 +78,11 @@ TEST(ChunkedDecoder, RefusesWhatIsNotExactlyTheCoding) {
            "0\r\n\n",                                //
            "0\r\rX",                                 //
            "2;a=\x01\r\n{}\r\n",                     // controls
+           "0\r\nGET / HTTP/1.1\r\n\r\n",            // trailers that are no fields
+           "0\r\nX\r\n\r\n",                         //
+           "0\r\n: y\r\n\r\n",                       //
+           "0\r\nX : y\r\n\r\n",                     //
+           "0\r\nX: y\r\n folded\r\n\r\n",           //
        }) {
     EXPECT_EQ(decode(input, 3).outcome, Outcome::bad) << input;
   }

@@ -5,6 +5,18 @@
 #include "server/connection_impl.h"
 
 namespace reprise::server {
+namespace {
+
+Peer peer_of(const boost::asio::ip::tcp::socket& socket) {
+  namespace ip = boost::asio::ip;
+  boost::system::error_code ignored;  // a peer that has gone already will not ask for anything
+  const ip::address address = socket.remote_endpoint(ignored).address();
+  const ip::address_v6 wide =
+      address.is_v4() ? ip::make_address_v6(ip::v4_mapped, address.to_v4()) : address.to_v6();
+  return server::peer_of(wide.to_bytes());
+}
+
+}  // namespace
 
 Connection::Connection(std::shared_ptr<IoThread> io, boost::asio::ip::tcp::socket socket,
                        bool within_limit)
@@ -13,6 +25,7 @@ Connection::Connection(std::shared_ptr<IoThread> io, boost::asio::ip::tcp::socke
       socket_(std::move(socket)),
       within_limit_(within_limit) {
   core_.gate.enter();
+  visitor_.peer = peer_of(socket_);
 }
 
 Connection::~Connection() = default;

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "server/admission.h"
 #include "server/chunked_decoder.h"
 #include "server/exchange.h"
 #include "server/input_buffer.h"
@@ -62,6 +63,7 @@ class Connection final : public ReplyTarget, public std::enable_shared_from_this
   // Reading. The steps return false when they need more bytes or the phase has changed.
   void advance();
   bool read_head();
+  void refuse_long_head();
   bool read_body();
   bool read_sized_body();
   bool read_chunked_body();
@@ -99,6 +101,7 @@ class Connection final : public ReplyTarget, public std::enable_shared_from_this
   ServerCore& core_;
   boost::asio::ip::tcp::socket socket_;
   const bool within_limit_;
+  Visitor visitor_;
 
   Phase phase_ = Phase::reading;
   Clock::time_point deadline_ = Clock::time_point::max();

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "server/admission.h"
 #include "server/connection_impl.h"
 
 namespace reprise::server {
@@ -38,15 +37,13 @@ void Connection::advance() {
 }
 
 bool Connection::read_head() {
-  // One empty line before a request is forgiven (RFC 9112, 2.2).
-  if (!in_request_ && input_.view().starts_with("\r\n")) input_.consume(2);
-  if (input_.empty()) return false;
+  // Empty lines before a request are overlooked (RFC 9112, 2.2), however their bytes come.
+  while (!in_request_ && input_.view().starts_with("\r\n")) input_.consume(2);
+  if (input_.empty() || (!in_request_ && input_.view() == "\r")) return false;
   const std::size_t end = find_header_end(input_.view(), searched_);
   const std::size_t header_bytes = end == 0 ? input_.size() : end;
   if (header_bytes > core_.options.max_request_header_bytes) {
-    refuse(error_response({Errc::request_header_too_large,
-                           fmt::format("the header is beyond {}",
-                                       format_bytes(core_.options.max_request_header_bytes))}));
+    refuse_long_head();
     return false;
   }
   if (end == 0) {
@@ -73,9 +70,19 @@ bool Connection::read_head() {
   return phase_ == Phase::reading;
 }
 
+void Connection::refuse_long_head() {
+  const std::uint64_t most = core_.options.max_request_header_bytes;
+  if (input_.view().substr(0, most).find('\n') == std::string_view::npos) {
+    return refuse(error_response(
+        {Errc::target_too_long, fmt::format("the request line is beyond {}", format_bytes(most))}));
+  }
+  refuse(error_response({Errc::request_header_too_large,
+                         fmt::format("the header is beyond {}", format_bytes(most))}));
+}
+
 void Connection::begin_request() {
   keep_alive_ = head_.keep_alive;
-  auto admitted = admit(core_, head_);
+  auto admitted = admit(core_, head_, visitor_);
   if (auto* refusal = std::get_if<Response>(&admitted)) return hold_back(std::move(*refusal));
   match_ = std::move(std::get<RouteMatch>(admitted));
   route_ = route_index(*match_.route);
@@ -115,7 +122,9 @@ bool Connection::read_sized_body() {
 bool Connection::read_chunked_body() {
   while (true) {
     const ChunkedDecoder::Step step = decoder_.step(input_.view());
-    if (chunked_body_.size() + step.data.size() > core_.options.max_body_bytes) {
+    // What is only announced counts too: there is no use in reading so far.
+    if (chunked_body_.size() + step.data.size() + decoder_.chunk_left() >
+        core_.options.max_body_bytes) {
       refuse(error_response(
           {Errc::body_too_large,
            fmt::format("the body is beyond {}", format_bytes(core_.options.max_body_bytes))}));

@@ -49,6 +49,24 @@ TEST_F(HttpAccess, WithoutATokenNothingButHealthIsTold) {
   for (const char* path : {"/healthz", "/readyz"}) EXPECT_EQ(ask("GET", path).status, 200);
 }
 
+TEST_F(HttpAccess, GuessingIsSlowAndStopsNobodyWhoIsIn) {
+  start(with_tokens());
+  HttpProbe proven(address());
+  const std::string right = http_request("GET", "/v1/queues", "", bearer("bare"));
+  EXPECT_EQ(proven.ask(right).status, 200);
+  HttpProbe guessing(address());
+  const std::string guess = http_request("GET", "/v1/queues", "", bearer("guess"));
+  // One is given back each second, so a slow machine needs a few more.
+  HttpReply reply;
+  for (int tries = 0; tries < 1000 && reply.status != 429; ++tries) reply = guessing.ask(guess);
+  EXPECT_EQ(reply.status, 429);
+  EXPECT_EQ(code_of(reply), "too_many_wrong_tokens");
+  EXPECT_EQ(reply.headers.at("retry-after"), "1");
+  EXPECT_EQ(proven.ask(right).status, 200);
+  EXPECT_EQ(ask("GET", "/v1/queues").status, 401);
+  EXPECT_EQ(ask("GET", "/healthz", "", bearer("guess")).status, 200);
+}
+
 TEST_F(HttpAccess, AnUnauthorizedBodyIsNotRead) {
   start(with_tokens());
   HttpProbe probe(address());

@@ -385,7 +385,7 @@ TEST_F(HttpApi, ReadinessFollowsDiskAndShutdown) {
 TEST_F(HttpApi, TheDescriptionsAreServed) {
   EXPECT_EQ(ask("GET", "/openapi.json").body, embedded::openapi);
   const HttpReply metrics = ask("GET", "/metrics");
-  EXPECT_EQ(metrics.headers.at("content-type"), "text/plain; version=0.0.4");
+  EXPECT_EQ(metrics.headers.at("content-type"), "text/plain; version=0.0.4; charset=utf-8");
   EXPECT_THAT(metrics.body, HasSubstr("reprise_connections "));
   EXPECT_THAT(ask("GET", "/").body, HasSubstr("/openapi.json"));
 }

@@ -129,9 +129,8 @@ class HeadReader {
     const bool well_formed = version.size() == 8 && version.starts_with("HTTP/") &&
                              is_digit(version[5]) && version[6] == '.' && is_digit(version[7]);
     if (!well_formed) return refusal("the version is not HTTP/1.1");
-    if (version != "HTTP/1.1" && version != "HTTP/1.0") {
-      return refusal("only HTTP/1.1 and HTTP/1.0 are spoken here", 505);
-    }
+    if (version[5] != '1') return refusal("only HTTP/1.1 and HTTP/1.0 are spoken here", 505);
+    // A later 1.x means what 1.1 means (RFC 9110, 2.5).
     head_.http_1_0 = version.back() == '0';
     head_.keep_alive = !head_.http_1_0;
     return kNone;
@@ -149,8 +148,8 @@ class HeadReader {
     return kNone;
   }
 
-  // Absolute form, as sent to proxies: its authority is kept, to be compared with Host. Returns
-  // what follows it.
+  // Absolute form, as sent to proxies: its authority is kept, to stand for Host. Returns what
+  // follows it.
   std::string_view take_authority(std::string_view target) {
     std::size_t scheme_bytes = 0;
     for (const std::string_view scheme : {"http://", "https://"}) {
@@ -219,19 +218,38 @@ class HeadReader {
     }
     std::uint64_t length = 0;
     const auto parsed = std::from_chars(value.data(), value.data() + value.size(), length);
-    constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
-    if (parsed.ec != std::errc{} || length > kMax) return refusal("Content-Length is too large");
+    // Well-formed and beyond all limits: refused as a body that is too large.
+    if (parsed.ec != std::errc{}) length = std::numeric_limits<std::uint64_t>::max();
     head_.content_length = length;
     return kNone;
   }
 
   Problem read_transfer_encoding(std::string_view value) {
     if (head_.chunked) return refusal("Transfer-Encoding comes twice");
-    if (!equal_ignoring_case(value, "chunked")) {
-      return refusal("the only transfer coding understood here is 'chunked'", 501);
+    if (equal_ignoring_case(value, "chunked")) {
+      head_.chunked = true;
+      return kNone;
     }
-    head_.chunked = true;
-    return kNone;
+    // Only a body whose last coding is `chunked` has an end that can be told (RFC 9112, 6.3): one
+    // that is coded otherwise below it could be read past, and is just not understood.
+    const std::size_t comma = value.rfind(',');
+    if (comma == std::string_view::npos ||
+        !equal_ignoring_case(trim_blanks(value.substr(comma + 1)), "chunked")) {
+      return refusal("Transfer-Encoding does not end in 'chunked'");
+    }
+    const std::string_view others = trim_blanks(value.substr(0, comma));
+    if (others.empty() || others.front() == ',') return refusal("an empty transfer coding");
+    if (has_chunked(others)) return refusal("'chunked' comes twice");
+    return refusal("the only transfer coding understood here is 'chunked'", 501);
+  }
+
+  static bool has_chunked(std::string_view codings) {
+    while (!codings.empty()) {
+      const std::size_t end = std::min(codings.find(','), codings.size());
+      if (equal_ignoring_case(trim_blanks(codings.substr(0, end)), "chunked")) return true;
+      codings.remove_prefix(std::min(end + 1, codings.size()));
+    }
+    return false;
   }
 
   Problem read_expect(std::string_view value) {
@@ -247,8 +265,9 @@ class HeadReader {
   Problem check_whole() {
     if (!head_.host && !head_.http_1_0) return refusal("the header Host is missing");
     if (head_.host && !is_authority(*head_.host)) return refusal("Host is not a host and port");
-    if (authority_ && !(head_.host && equal_ignoring_case(*authority_, *head_.host))) {
-      return refusal("the target is of another host than Host says");
+    if (authority_) {
+      if (!is_authority(*authority_)) return refusal("the target's host is not a host and port");
+      head_.host = authority_;  // RFC 9112, 3.2.2: whatever Host says
     }
     if (head_.chunked && head_.http_1_0) return refusal("HTTP/1.0 has no Transfer-Encoding");
     if (head_.chunked && head_.content_length) {
@@ -266,6 +285,8 @@ class HeadReader {
 };
 
 }  // namespace
+
+bool is_token_byte(char c) { return kTokenBytes[static_cast<unsigned char>(c)]; }
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return a.size() == b.size() && std::ranges::equal(a, b, {}, lower, lower);

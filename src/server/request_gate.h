@@ -4,8 +4,8 @@
 //
 // Refused, where lenient parsers guess: bare CR, LF or NUL, folded lines, space before a colon,
 // more than one Host, Content-Length or Transfer-Encoding, both of the latter together, a length
-// that is not plain digits, any transfer coding but `chunked`, targets that are not a path of this
-// host.
+// that is not plain digits, any transfer coding but `chunked`, targets that are neither a path nor
+// an absolute address.
 //
 // Pure functions over bytes; views point into the block that was passed.
 #pragma once
@@ -30,12 +30,13 @@ struct RequestHead {
   bool http_1_0 = false;
   bool keep_alive = true;
 
-  std::optional<std::uint64_t> content_length;
+  std::optional<std::uint64_t> content_length;  // the largest number for all that are larger
   bool chunked = false;
   bool expects_continue = false;
 
   // Absent: an empty optional. None of them may occur twice.
-  std::optional<std::string_view> host;  // as it came: "localhost:7333"
+  // As it came, "localhost:7333"; that of the target where the target has one.
+  std::optional<std::string_view> host;
   std::optional<std::string_view> authorization;
   std::optional<std::string_view> origin;
   std::optional<std::string_view> if_none_match;
@@ -63,6 +64,9 @@ std::size_t find_header_end(std::string_view input, std::size_t searched = 0);
 
 // `block` is everything up to and with the empty line.
 std::variant<RequestHead, GateRefusal> read_request_head(std::string_view block);
+
+// Whether it may stand in the name of a header field (RFC 9110, 5.6.2).
+bool is_token_byte(char c);
 
 // For comparing host names and other ASCII words that HTTP takes in any case.
 bool equal_ignoring_case(std::string_view a, std::string_view b);

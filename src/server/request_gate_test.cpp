@@ -60,7 +60,7 @@ std::vector<GateCase> cases() {
       {"version_without_minor", with_line("GET / HTTP/1"), 400},
       {"version_with_two_digits", with_line("GET / HTTP/1.10"), 400},
       {"version_2", with_line("GET / HTTP/2.0"), 505},
-      {"version_1_2", with_line("GET / HTTP/1.2"), 505},
+      {"version_1_2", with_line("GET / HTTP/1.2"), kPasses},
       {"version_0_9", with_line("GET / HTTP/0.9"), 505},
       {"space_in_target", with_line("GET /a b HTTP/1.1"), 400},
       {"tab_in_target", with_line("GET /a\tb HTTP/1.1"), 400},
@@ -80,11 +80,13 @@ std::vector<GateCase> cases() {
       {"absolute_with_the_same_host", with_line("GET http://localhost/a?b HTTP/1.1"), kPasses},
       {"absolute_with_another_case", with_line("GET HTTP://LOCALHOST/ HTTP/1.1"), kPasses},
       {"absolute_without_path", with_line("GET http://localhost HTTP/1.1"), kPasses},
-      {"absolute_with_another_host", with_line("GET http://evil/ HTTP/1.1"), 400},
-      {"absolute_with_another_port", with_line("GET http://localhost:1/ HTTP/1.1"), 400},
+      {"absolute_with_another_host", with_line("GET http://evil/ HTTP/1.1"), kPasses},
+      {"absolute_with_another_port", with_line("GET http://localhost:1/ HTTP/1.1"), kPasses},
+      {"absolute_without_authority", with_line("GET http:///a HTTP/1.1"), 400},
       {"absolute_with_a_user", with_line("GET http://a@localhost/ HTTP/1.1"), 400},
       {"absolute_of_another_scheme", with_line("GET ftp://localhost/ HTTP/1.1"), 400},
-      {"absolute_without_host", "GET http://localhost/ HTTP/1.0\r\n\r\n", 400},
+      {"absolute_in_http_1_0", "GET http://localhost/ HTTP/1.0\r\n\r\n", kPasses},
+      {"absolute_without_host", "GET http://localhost/ HTTP/1.1\r\n\r\n", 400},
       // Host.
       {"host_missing", lines({"GET / HTTP/1.1"}), 400},
       {"host_twice", get("/", "Host: localhost\r\n"), 400},
@@ -134,8 +136,8 @@ std::vector<GateCase> cases() {
       {"length_zero", post("Content-Length: 0\r\n"), kPasses},
       {"length_with_blanks", post("Content-Length:  2\t\r\n"), kPasses},
       {"length_largest", post("Content-Length: 9223372036854775807\r\n"), kPasses},
-      {"length_beyond_63_bits", post("Content-Length: 9223372036854775808\r\n"), 400},
-      {"length_beyond_64_bits", post("Content-Length: 99999999999999999999999\r\n"), 400},
+      {"length_beyond_63_bits", post("Content-Length: 9223372036854775808\r\n"), kPasses},
+      {"length_beyond_64_bits", post("Content-Length: 99999999999999999999999\r\n"), kPasses},
       {"length_empty", post("Content-Length:\r\n"), 400},
       {"length_twice", post("Content-Length: 2\r\nContent-Length: 2\r\n"), 400},
       {"length_list", post("Content-Length: 2, 2\r\n"), 400},
@@ -147,15 +149,17 @@ std::vector<GateCase> cases() {
       {"chunked", post("Transfer-Encoding: chunked\r\n"), kPasses},
       {"chunked_in_other_case", post("TRANSFER-ENCODING: Chunked\r\n"), kPasses},
       {"chunked_twice", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), 400},
-      {"chunked_list", post("Transfer-Encoding: chunked, chunked\r\n"), 501},
+      {"chunked_list", post("Transfer-Encoding: chunked, chunked\r\n"), 400},
+      {"chunked_before_another", post("Transfer-Encoding: chunked, identity\r\n"), 400},
+      {"chunked_with_parameter", post("Transfer-Encoding: chunked;a=b\r\n"), 400},
       {"gzip_and_chunked", post("Transfer-Encoding: gzip, chunked\r\n"), 501},
-      {"identity", post("Transfer-Encoding: identity\r\n"), 501},
-      {"misspelt_coding", post("Transfer-Encoding: xchunked\r\n"), 501},
+      {"identity", post("Transfer-Encoding: identity\r\n"), 400},
+      {"misspelt_coding", post("Transfer-Encoding: xchunked\r\n"), 400},
       {"coding_with_control",
        post("Transfer-Encoding: \x0B"
             "chunked\r\n"),
        400},
-      {"empty_coding", post("Transfer-Encoding:\r\n"), 501},
+      {"empty_coding", post("Transfer-Encoding:\r\n"), 400},
       {"length_and_chunked", post("Content-Length: 2\r\nTransfer-Encoding: chunked\r\n"), 400},
       {"chunked_and_length", post("Transfer-Encoding: chunked\r\nContent-Length: 2\r\n"), 400},
       {"chunked_in_http_1_0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
@@ -203,6 +207,16 @@ TEST(RequestGate, TakesTheAuthorityOffAnAbsoluteTarget) {
   const RequestHead head = head_of(block);
   EXPECT_EQ(head.path, "/a");
   EXPECT_EQ(head.query, "b");
+}
+
+TEST(RequestGate, TheHostOfAnAbsoluteTargetCounts) {
+  const std::string block = with_line("GET http://evil.example:1/a HTTP/1.1");
+  EXPECT_EQ(head_of(block).host, "evil.example:1");
+}
+
+TEST(RequestGate, ALengthBeyondAllNumbersIsTheLargest) {
+  EXPECT_EQ(head_of(post("Content-Length: 99999999999999999999999\r\n")).content_length,
+            UINT64_MAX);
 }
 
 TEST(RequestGate, KeepsTheFieldsTheServerReads) {

@@ -37,6 +37,8 @@ std::string_view status_line(int http_status) {
       return "HTTP/1.1 409 Conflict\r\n";
     case 413:
       return "HTTP/1.1 413 Content Too Large\r\n";
+    case 414:
+      return "HTTP/1.1 414 URI Too Long\r\n";
     case 417:
       return "HTTP/1.1 417 Expectation Failed\r\n";
     case 422:

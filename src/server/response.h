@@ -35,8 +35,8 @@ std::string_view shown_message(const Error& error);
 void write_error(JsonWriter& out, const Error& error);
 
 // The statuses this server sends. The metrics have a counter for each.
-inline constexpr int kHttpStatuses[] = {200, 201, 202, 400, 401, 403, 404, 405, 408, 409,
-                                        413, 417, 422, 429, 431, 500, 501, 503, 505, 507};
+inline constexpr int kHttpStatuses[] = {200, 201, 202, 400, 401, 403, 404, 405, 408, 409, 413,
+                                        414, 417, 422, 429, 431, 500, 501, 503, 505, 507};
 
 // Everything before the body, appended to `out`. `date` is the value of the Date header.
 struct ResponseHeadOptions {

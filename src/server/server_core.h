@@ -1,7 +1,7 @@
 // ServerCore: what all connections of a server share. It lives until the last connection is gone,
 // which may be after the server: a broker that answers late still finds it.
-// Threads: constant after construction, apart from counters, which are atomic, and the gate, which
-// has its own lock.
+// Threads: constant after construction, apart from counters, which are atomic, and the gate and the
+// wrong tokens, which have locks of their own.
 #pragma once
 
 #include <utility>
@@ -13,6 +13,7 @@
 #include "server/host_policy.h"
 #include "server/http_server.h"
 #include "server/server_stats.h"
+#include "server/wrong_tokens.h"
 
 namespace reprise::server {
 
@@ -33,6 +34,7 @@ struct ServerCore {
   Broker& broker;
   const HttpServerOptions options;
   const AccessTokens tokens;
+  WrongTokens wrong_tokens;
   const HostPolicy host_policy;
   ServerStats stats;
   Api api;

@@ -88,7 +88,7 @@ struct QueueNumbers {
 };
 
 Response metrics_response(const Api& api, const QueueNumbers& numbers) {
-  return text_response("text/plain; version=0.0.4",
+  return text_response("text/plain; version=0.0.4; charset=utf-8",
                        metrics_text({.queues = numbers.queues,
                                      .throttles = numbers.throttles,
                                      .broker = api.broker.metrics(),
@@ -190,7 +190,7 @@ Status show_openapi(Api&, Request& request, const Exchange& exchange) {
 
 Status show_welcome(Api&, Request& request, const Exchange& exchange) {
   REPRISE_TRY(expect_nothing(request));
-  exchange.reply(text_response("text/plain", std::string(kWelcome)));
+  exchange.reply(text_response("text/plain; charset=utf-8", std::string(kWelcome)));
   return ok();
 }
 

@@ -16,6 +16,8 @@ ELSEWHERE = {
     "ambiguous_id": "test_http_jobs",
     "body_too_large": "test_http_bad_input",
     "request_header_too_large": "test_http_bad_input",
+    "target_too_long": "test_http_bad_input",
+    "too_many_wrong_tokens": "test_security",
     "too_many_waiting": "test_longpoll",
     "too_many_connections": "test_memory",
     "disk_full": "test_durability",

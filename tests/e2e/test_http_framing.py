@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from background import in_background
+from http_wire_cases import CASES, CLOSES, line
 from raw_http import RawConnection, message, push_message
 from waiting import eventually
 
@@ -25,104 +26,45 @@ def connect(shared_server):
         connection.close()
 
 
-def head(*lines):
-    return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
+PIECES = {"whole": 1 << 20, "byte by byte": 1}
+LONG = 3000  # longer ones are not sent byte by byte
 
 
-GET = f"GET {OK_PATH} HTTP/1.1"
-POST = "POST /v1/ack HTTP/1.1"
-HOST = "Host: localhost"
-
-MALFORMED = {
-    "no host": head(GET),
-    "two hosts": head(GET, HOST, HOST),
-    "two different hosts": head(GET, HOST, "Host: 127.0.0.1"),
-    "two lengths": head(POST, HOST, "Content-Length: 2", "Content-Length: 3") + b"{}",
-    "the same length twice": head(POST, HOST, "Content-Length: 2", "Content-Length: 2") + b"{}",
-    "a list of lengths": head(POST, HOST, "Content-Length: 2, 2") + b"{}",
-    "a negative length": head(POST, HOST, "Content-Length: -1"),
-    "a signed length": head(POST, HOST, "Content-Length: +2") + b"{}",
-    "a hexadecimal length": head(POST, HOST, "Content-Length: 0x2") + b"{}",
-    "an endless length": head(POST, HOST, "Content-Length: 99999999999999999999999"),
-    "a length with a space": head(POST, HOST, "Content-Length: 2 2") + b"{}",
-    "length and chunks": head(POST, HOST, "Content-Length: 2", "Transfer-Encoding: chunked")
-    + b"2\r\n{}\r\n0\r\n\r\n",
-    "chunks and length": head(POST, HOST, "Transfer-Encoding: chunked", "Content-Length: 2")
-    + b"2\r\n{}\r\n0\r\n\r\n",
-    "chunks twice": head(POST, HOST, "Transfer-Encoding: chunked", "Transfer-Encoding: chunked")
-    + b"0\r\n\r\n",
-    "chunked, chunked": head(POST, HOST, "Transfer-Encoding: chunked, chunked") + b"0\r\n\r\n",
-    "another coding": head(POST, HOST, "Transfer-Encoding: gzip, chunked") + b"0\r\n\r\n",
-    "identity": head(POST, HOST, "Transfer-Encoding: identity") + b"{}",
-    "a misspelt coding": head(POST, HOST, "Transfer-Encoding: xchunked") + b"0\r\n\r\n",
-    "a folded header": head(GET, HOST, "X-A: 1", " folded"),
-    "a folded coding": head(POST, HOST, "Transfer-Encoding:", " chunked") + b"0\r\n\r\n",
-    "a space before the colon": head(GET, HOST, "X-A : 1"),
-    "a space before the coding's colon": head(POST, HOST, "Transfer-Encoding : chunked")
-    + b"0\r\n\r\n",
-    "a header without a name": head(GET, HOST, ": 1"),
-    "a header without a colon": head(GET, HOST, "X-A"),
-    "a space before the first header": head(GET, " X-A: 1", HOST),
-    "a nul in a header": head(GET, HOST, "X-A: a\0b"),
-    "a carriage return in a header": head(GET, HOST, "X-A: a\rb"),
-    "bare line feeds": f"{GET}\n{HOST}\n\n".encode(),
-    "a bare line feed between headers": f"{GET}\r\n{HOST}\nX-A: 1\r\n\r\n".encode(),
-    "no version": head(f"GET {OK_PATH}", HOST),
-    "another version": head(f"GET {OK_PATH} HTTP/3.0", HOST),
-    "a lower-case version": head(f"GET {OK_PATH} http/1.1", HOST),
-    "a space in the path": head("GET /heal thz HTTP/1.1", HOST),
-    "no path": head("GET  HTTP/1.1", HOST),
-    "a path without a slash": head("GET healthz HTTP/1.1", HOST),
-    "a control character in the path": head("GET /heal\x01thz HTTP/1.1", HOST),
-    "not http at all": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(64) + b"\r\n\r\n",
-    "an odd method": head(f"G(E)T {OK_PATH} HTTP/1.1", HOST),
-}
-
-
-def assert_refused_and_closed(connection):
-    """One refusal at most, then the end: whatever else was sent is not read as a request."""
-    replies = connection.replies()
-    assert len(replies) <= 1, f"the bytes behind it were read as requests too: {replies}"
-    for reply in replies:
-        assert reply.status in (400, 501, 505), reply
-        assert reply.code == "invalid_request"
-    assert connection.closed_by_peer()
-
-
-@pytest.mark.parametrize("request_bytes", MALFORMED.values(), ids=MALFORMED.keys())
-def test_a_malformed_request_is_refused_and_hides_no_other(connect, queue, request_bytes):
-    connection = connect()
+def send_all(connection, data, piece):
+    """As far as the server wants it."""
+    piece = piece if len(data) < LONG else max(piece, 1000)
     try:
-        connection.send(request_bytes + push_message(queue, "smuggled"))
+        for start in range(0, len(data), piece):
+            connection.send(data[start:start + piece])
     except (ConnectionResetError, BrokenPipeError):
         pass
-    assert_refused_and_closed(connection)
-    assert queue.counts() == {}
 
 
-BAD_CHUNKS = {
-    "no size": b"\r\n{}\r\n0\r\n\r\n",
-    "a size that is no number": b"zz\r\n{}\r\n0\r\n\r\n",
-    "a negative size": b"-2\r\n{}\r\n0\r\n\r\n",
-    "a size with 0x": b"0x2\r\n{}\r\n0\r\n\r\n",
-    "a size beyond 64 bits": b"10000000000000002\r\n{}\r\n0\r\n\r\n",
-    "a space before the size": b" 2\r\n{}\r\n0\r\n\r\n",
-    "more data than the size": b"2\r\n{}XX\r\n0\r\n\r\n",
-    "bare line feeds": b"2\n{}\n0\n\n",
-    "a bare line feed after the size": b"2\n{}\r\n0\r\n\r\n",
-}
+def test_the_table_has_no_case_twice():
+    names = [(case.section, case.name) for case in CASES]
+    assert len(names) == len(set(names)) and len(names) >= 120
 
 
-@pytest.mark.parametrize("body", BAD_CHUNKS.values(), ids=BAD_CHUNKS.keys())
-def test_a_malformed_chunk_is_refused_and_hides_no_request(connect, queue, body):
+@pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES.keys())
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.section}: {case.name}")
+def test_a_message_ends_as_the_standard_wants_and_hides_no_other(connect, queue, case, piece):
+    data = case.message
+    if callable(data):
+        data = data(push_message(queue, "hidden"))
     connection = connect()
-    try:
-        connection.send(head(POST, HOST, "Transfer-Encoding: chunked") + body
-                        + push_message(queue, "smuggled"))
-    except (ConnectionResetError, BrokenPipeError):
-        pass
-    assert_refused_and_closed(connection)
-    assert queue.counts() == {}
+    send_all(connection, data + push_message(queue, "next"), piece)
+    if case.then == CLOSES:
+        replies = connection.replies()
+        assert [reply.status for reply in replies] == [case.status], replies
+        assert replies[0].headers["connection"] == "close"
+        assert connection.closed_by_peer()
+        assert queue.counts() == {}
+        return
+    replies = [connection.reply(), connection.reply()]
+    assert [reply.status for reply in replies] == [case.status, 200], replies
+    # Exactly one job: nothing else was carried out, and nothing is left of the connection's input.
+    assert connection.send(line("GET /healthz HTTP/1.1")).reply().json() == {"status": "ok"}
+    assert [job["payload"] for job in queue.claim(10)] == ["next"]
 
 
 def chunked(body, sizes):
@@ -178,17 +120,6 @@ def test_a_request_cut_off_in_its_body_has_no_effect(connect, queue):
     assert queue.counts() == {}
 
 
-def test_a_connection_may_be_closed_on_request(connect):
-    connection = connect().send(message("GET", OK_PATH, headers=["Connection: close"]))
-    assert connection.reply().status == 200
-    assert connection.closed_by_peer()
-
-
-def test_an_empty_line_before_a_request_is_overlooked_or_refused(connect):
-    reply = connect().send(b"\r\n" + message("GET", OK_PATH)).reply()
-    assert reply.status in (200, 400)
-
-
 def test_expect_continue_is_answered(connect, queue):
     body = json.dumps({"jobs": [{"payload": "asked first"}]}).encode()
     connection = connect().send(message(
@@ -205,23 +136,6 @@ def test_expect_continue_of_a_body_too_large_is_refused_at_once(connect, queue):
         headers=["Expect: 100-continue", f"Content-Length: {25 << 20}"]))
     status, _ = connection.head()
     assert status == 413
-
-
-def test_names_of_headers_have_no_case(connect, queue):
-    body = json.dumps({"jobs": [{"payload": 1}]}).encode()
-    raw = head(f"POST {queue.path('/push')} HTTP/1.1", "hOST: localhost",
-               f"CONTENT-length: {len(body)}") + body
-    assert connect().send(raw).reply().status == 200
-
-
-def test_a_body_on_a_get_is_not_read_as_a_request(connect, queue):
-    hidden = push_message(queue, "hidden")
-    connection = connect().send(message("GET", OK_PATH, hidden) + message("GET", OK_PATH))
-    replies = [connection.reply()]
-    if replies[0].status == 200:
-        replies.append(connection.reply())
-    assert all(reply is None or reply.status in (200, 400) for reply in replies)
-    assert queue.counts() == {}
 
 
 class TestSlowRequests:

@@ -19,8 +19,8 @@ def guarded(start_server, tmp_path):
     return start_server("--token-file", str(path), token="wonderland-secret")
 
 
-def answer(port, host="localhost", headers=(), path="/v1/status", method="GET"):
-    with RawConnection(port) as connection:
+def answer(port, host="localhost", headers=(), path="/v1/status", method="GET", **options):
+    with RawConnection(port, **options) as connection:
         reply = connection.send(message(method, path, headers=headers, host=host)).reply()
         return reply.status, reply.json().get("error", {}).get("code")
 
@@ -119,6 +119,86 @@ class TestTokens:
         server = start_server("--token-file", str(path), ready=False)
         server.launch()
         assert server.wait() in (1, 2)
+
+
+class TestGuessing:
+    RIGHT = ["Authorization: Bearer wonderland-secret"]
+    WRONG = ["Authorization: Bearer wrong-secret"]
+    LOCKED = (429, "too_many_wrong_tokens")
+
+    @pytest.fixture
+    def locked(self, guarded):
+        """A server that has had enough of 127.0.0.1, and how many guesses that took."""
+        with RawConnection(guarded.port) as connection:
+            for guesses in range(1, 1000):
+                connection.send(message("GET", "/v1/status", headers=self.WRONG))
+                if connection.reply().status == 429:
+                    return guarded, guesses
+        raise AssertionError("nobody minds how often a token is guessed")
+
+    def test_a_few_mistakes_are_forgiven_and_no_more(self, locked):
+        server, guesses = locked
+        # 30 at once, and one for each second that it took.
+        assert 30 < guesses <= 45
+        reply = RawConnection(server.port).send(
+            message("GET", "/v1/status", headers=self.WRONG)).reply()
+        if (reply.status, reply.code) == self.LOCKED:
+            assert reply.headers["retry-after"] == "1"
+        else:
+            assert reply.status == 401  # a second has passed meanwhile
+
+    def test_a_right_token_is_not_looked_at_either_until_time_has_passed(self, locked):
+        server, _ = locked
+        # Nothing is known of the token as long as the answer is not 200.
+        statuses = set()
+
+        def tried():
+            statuses.add(answer(server.port, headers=self.RIGHT))
+            return (200, None) in statuses
+        eventually(tried, "the right token to be looked at again")
+        assert statuses <= {(200, None), self.LOCKED}
+
+    def test_another_address_is_not_concerned(self, locked):
+        server, _ = locked
+        for _ in range(5):
+            assert answer(server.port, headers=self.RIGHT, source="127.0.0.2") == (200, None)
+        assert answer(server.port, headers=self.WRONG, source="127.0.0.2") == (401, "unauthorized")
+
+    def test_a_connection_that_has_shown_its_token_goes_on(self, guarded):
+        with RawConnection(guarded.port) as proven, RawConnection(guarded.port) as guessing:
+            right = message("GET", "/v1/status", headers=self.RIGHT)
+            assert proven.send(right).reply().status == 200
+            statuses = []
+            while len(statuses) < 200:
+                guessing.send(message("GET", "/v1/status", headers=self.WRONG))
+                statuses.append(guessing.reply().status)
+                assert proven.send(right).reply().status == 200
+            assert 429 in statuses
+            # And only as long as it shows the right one.
+            wrong = message("GET", "/v1/status", headers=self.WRONG)
+            assert proven.send(wrong).reply().status == 401
+            assert 429 in [proven.send(wrong).reply().status for _ in range(3)]
+
+    def test_a_missing_token_and_open_doors_have_nothing_to_do_with_it(self, locked):
+        server, _ = locked
+        assert answer(server.port) == (401, "unauthorized")
+        assert answer(server.port, headers=self.WRONG, path="/healthz") == (200, None)
+        assert answer(server.port, headers=self.WRONG, path="/readyz") == (200, None)
+
+    def test_nothing_is_guessed_without_tokens(self, shared_server):
+        for _ in range(60):
+            assert answer(shared_server.port, headers=self.WRONG) == (200, None)
+
+    def test_many_addresses_cost_no_memory(self, guarded):
+        def guess_from(first, last):
+            for number in range(first, last):
+                source = f"127.1.{number >> 8}.{number & 255}"
+                assert answer(guarded.port, headers=self.WRONG, source=source)[0] == 401
+        guess_from(0, 500)
+        before = guarded.resident_bytes()
+        guess_from(500, 5500)
+        assert guarded.resident_bytes() - before < 4 << 20
+        assert answer(guarded.port, headers=self.RIGHT) == (200, None)
 
 
 def other_addresses():

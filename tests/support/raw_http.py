@@ -10,11 +10,13 @@ from reprise_http import Reply
 class RawConnection:
     """A connection that sends what it is told and reads replies one by one."""
 
-    def __init__(self, port, host="127.0.0.1", timeout=10, receive_buffer=None):
+    def __init__(self, port, host="127.0.0.1", timeout=10, receive_buffer=None, source=None):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.socket = socket.socket(family)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        if source:
+            self.socket.bind((source, 0))
         self.socket.settimeout(timeout)
         self.socket.connect((host, port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
