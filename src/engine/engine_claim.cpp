@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/planted_bug.h"
 #include "engine/engine.h"
 #include "engine/queue_state.h"
 
@@ -181,7 +182,7 @@ std::optional<ClaimedJob> Engine::lease_job(QueueState& queue, JobKey key, const
   }
   auto state = *before ? std::make_shared<JobState>(**before) : std::make_shared<JobState>();
   state->status = JobStatus::active;
-  state->attempts += 1;
+  state->attempts += planted(PlantedBug::wrong_attempts, key.seq) ? 2 : 1;
   state->lease_nonce = lease_nonce(command.own);
   state->lease_started_at = now;
   state->lease_deadline = add_saturating(now, command.lease.value_or(lease_of(queue, **record)));

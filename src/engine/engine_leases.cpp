@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/duration.h"
+#include "base/planted_bug.h"
 #include "engine/engine.h"
 #include "engine/queue_state.h"
 
@@ -25,7 +26,9 @@ Result<Engine::Held> Engine::held_lease(const Result<LeaseToken>& token, Timesta
   if (!token) return token.error();
   const Lease* lease = leases_.find(token->job);
   // A lease past its deadline is over even if the tick that ends it has not come yet.
-  if (lease == nullptr || lease->nonce != token->nonce || lease->deadline <= now) {
+  const bool stale =
+      lease == nullptr || (lease->nonce != token->nonce && !planted(PlantedBug::stale_token));
+  if (stale || lease->deadline <= now) {
     return lease_lost(*token, now);
   }
   return Held{by_number_.at(token->job.queue), *lease};
@@ -64,11 +67,11 @@ Result<Acked> Engine::ack_one(const AckItem& item, Timestamp now) {
   end_lease(queue, lease, LeaseEnd::succeeded, now);
   if (queue.record.config.keep_completed) {
     keep_completed(queue, lease, now);
-  } else {
+  } else if (!planted(PlantedBug::resurrected, lease.job.seq)) {
     ledger_.erase_job(lease.job);
   }
   forget_job(queue, lease.job, lease.expires_at, lease.byte_size);
-  ++queue.totals.completed;
+  if (!planted(PlantedBug::wrong_stats, lease.job.seq)) ++queue.totals.completed;
   queue.completions.add(now, 1);
   touch(queue);
   emit(EventType::completed, queue, lease.job.seq, now);
@@ -173,6 +176,11 @@ Result<Failed> Engine::settle_failure(QueueState& queue, const Undecided& failed
                  : decision.retry_at > now   ? JobStatus::scheduled
                                              : JobStatus::pending;
   state.due = decision.retry_at;
+  if (planted(PlantedBug::lost, lease.job.seq)) {
+    forget_job(queue, lease.job, lease.expires_at, lease.byte_size);
+    ledger_.erase_job(lease.job);
+    return Failed{.job = lease.job, .status = JobStatus::failed, .retry_at = decision.retry_at};
+  }
   place(queue, lease.job, lease.priority, lease.strand, state, now);
   ledger_.put_state(lease.job, std::make_shared<const JobState>(std::move(state)));
   rearm(queue);
@@ -309,7 +317,7 @@ ItemResults<Extended> Engine::extend(std::span<const ExtendItem> items, Timestam
     auto state = std::make_shared<JobState>(**before);
     state->lease_deadline =
         add_saturating(now, item.lease ? *item.lease : usual_lease(*held->queue, job));
-    leases_.extend(job, state->lease_deadline);
+    if (!planted(PlantedBug::double_lease)) leases_.extend(job, state->lease_deadline);
     const Extended extended{job, state->lease_deadline};
     ledger_.put_state(job, std::move(state));
     return extended;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/planted_bug.h"
 #include "base/text.h"
 #include "engine/engine.h"
 #include "engine/queue_state.h"
@@ -120,7 +121,9 @@ Result<PushedJob> Engine::accept_one(QueueState& queue, Arrival arrival, Timesta
       return PushedJob{(*known)->seq, true};
     }
   }
-  if (arrival.rejected) return Error{Errc::hook_rejected, std::move(*arrival.rejected)};
+  if (arrival.rejected && !planted(PlantedBug::phantom)) {
+    return Error{Errc::hook_rejected, std::move(*arrival.rejected)};
+  }
   if (disk_low_) {
     return Error{Errc::disk_full,
                  "free disk space is below the reserve (--disk-reserve); pushes resume by "
@@ -136,7 +139,9 @@ Result<PushedJob> Engine::accept_one(QueueState& queue, Arrival arrival, Timesta
   const JobKey key{number, server_.next_seq++};
   if (!record->key.empty()) {
     const Duration window = std::max(config.key_window, arrival.least_key_window);
-    ledger_.put_key(number, record->key, {key.seq, add_saturating(now, window)});
+    if (!planted(PlantedBug::duplicate)) {
+      ledger_.put_key(number, record->key, {key.seq, add_saturating(now, window)});
+    }
   }
   if (record->expires_at != kNever) queue.expiries.insert({record->expires_at, key.seq});
   ledger_.put_job(key, record);
@@ -147,13 +152,20 @@ Result<PushedJob> Engine::accept_one(QueueState& queue, Arrival arrival, Timesta
     auto state = std::make_shared<JobState>();
     state->status = JobStatus::scheduled;
     state->due = add_saturating(now, arrival.delay);
-    queue.scheduled.emplace(TimedSeq{state->due, key.seq},
+    Timestamp wakes_at = state->due;
+    if (planted(PlantedBug::early, key.seq)) wakes_at = now;
+    if (planted(PlantedBug::stuck, key.seq)) wakes_at += std::chrono::hours(1);
+    queue.scheduled.emplace(TimedSeq{wakes_at, key.seq},
                             QueueState::Delayed{record->priority, strand});
     ledger_.put_state(key, std::move(state));
   } else {
-    queue.jobs.insert_fresh(*strand, record->priority, key.seq);
+    const Priority behind = planted(PlantedBug::wrong_order, key.seq) ? 1 : 0;
+    queue.jobs.insert_fresh(*strand, record->priority + behind, key.seq);
   }
   emit(EventType::pushed, queue, key.seq, now);
+  if (planted(PlantedBug::phantom) && arrival.rejected) {
+    return Error{Errc::hook_rejected, std::move(*arrival.rejected)};
+  }
   return PushedJob{key.seq, false};
 }
 

@@ -1,5 +1,7 @@
 #include "engine/failure_decision.h"
 
+#include "base/planted_bug.h"
+
 namespace reprise {
 namespace {
 
@@ -28,7 +30,7 @@ Duration wait_of(const RetryPolicy& policy, std::uint32_t failures, Random& rand
 bool is_capped(const QueueConfig& config, std::uint32_t failures) {
   const bool by_default = config.retry.attempts == 0U;
   if (by_default && !config.hook(HookKind::on_failure).empty()) return false;
-  return config.retry.is_last(failures);
+  return config.retry.is_last(planted(PlantedBug::wrong_death) ? failures + 1 : failures);
 }
 
 Decision by_policy(const RetryPolicy& policy, const Failure& failure, std::uint32_t failures,

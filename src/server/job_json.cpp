@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 
+#include "base/planted_bug.h"
 #include "model/dead_letter_json.h"
 #include "model/job_fields_json.h"
 #include "model/queue_config_json.h"
@@ -28,6 +29,13 @@ void write_history(JsonWriter& out, const JobState& state) {
     out.end_object();
   }
   out.end_array();
+}
+
+// Of a payload of the tests, which ends with the digits of its hash.
+JobRecord damaged(JobRecord record) {
+  const std::size_t digit = record.payload.find_last_of("0123456789");
+  if (digit != std::string::npos) record.payload[digit] ^= 1;
+  return record;
 }
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
@@ -184,7 +192,11 @@ void write_claimed_job(JsonWriter& out, const ClaimedJob& job) {
   out.begin_object();
   out.key("id").value(encode_job_id(job.token.job.seq));
   out.key("token").value(encode_lease_token(job.token));
-  write_payload(out, record);
+  if (planted(PlantedBug::corrupted, job.token.job.seq)) {
+    write_payload(out, damaged(record));
+  } else {
+    write_payload(out, record);
+  }
   write_headers(out, record.headers);
   out.key("priority").value(record.priority);
   out.key("attempts").value(job.attempts).key("failures").value(job.failures);

@@ -1,301 +1,273 @@
-"""What the journal of a client says about the promises of the server.
+"""What the journal of the clients says about the promises of the server.
 
-check() takes the journal of a whole run, up to and including a drain after which no job is left
-that is not dead, and what the server then says of itself. It returns violations, each with the name
-of the promise that was broken. Where an answer is missing both outcomes are allowed; a violation is
-only what no outcome explains.
+check() takes the journal of a whole run, up to and including a drain, and what the server then says
+of itself. It returns violations, each of one of the KINDS. Where an answer is missing both outcomes
+are allowed; a violation is only what no outcome explains.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from journal import payload_is_whole
+from history import ENDINGS, Final, History
+from order import order_violations
+from stats import stats_violations
 from times import seconds_since_1970
+from workload import ATTEMPTS, BURY
+
+__all__ = ["KINDS", "Final", "Violation", "check"]
 
 # How far the clocks of client and server, and a reply on its way, may be apart.
 MARGIN_SECONDS = 0.05
-ENDINGS = ("ack", "fail", "release")
+
+# Each by the name that it always has; planted_bug.h knows them by the same.
+KINDS = {
+    "lost": "an acknowledged job is neither finished, nor dead, nor purged, nor there",
+    "phantom": "a job is there that nobody pushed, or whose push was refused",
+    "resurrected": "a job comes back after its ack, its death or its purge",
+    "double_lease": "a job is handed out, or a token refused, while a lease of it lasts",
+    "stale_token": "a token is accepted after its lease has ended",
+    "wrong_attempts": "attempts or failures are repeated, skipped, forgotten or invented",
+    "stuck": "a job is there and nobody can get it",
+    "corrupted": "a payload, a header or a priority is not as it was pushed",
+    "duplicate": "two jobs are stored under one key, or for one push",
+    "wrong_death": "a job dies before its last failure, or outlives it",
+    "wrong_order": "a job is handed out before one that was ahead of it",
+    "wrong_stats": "counts and totals are not what happened",
+    "early": "a job is handed out before it is due",
+}
 
 
 class Violation(NamedTuple):
-    promise: str
+    kind: str
     text: str
 
 
-@dataclass
-class Final:
-    """What the server says after the drain."""
-    stats: dict
-    dead: list  # the dead jobs as listed
-
-
-@dataclass
-class Lease:
-    job_id: str
-    token: str
-    attempts: int
-    failures: int
-    claim: object  # the journal's entry
-    deadline: float
-    ends: list = field(default_factory=list)  # (kind, entry, result or None when unknown)
-
-
-@dataclass
-class Push:
-    name: str
-    key: str | None
-    entry: object
-    job: dict  # as it was sent
-    result: dict | None  # None: unknown
-    not_before: float = 0.0
-
-
 class Checker:
-    def __init__(self, entries, final):
-        self.entries = entries
-        self.final = final
+    def __init__(self, entries, finals):
         self.violations = []
-        self.pushes = {}  # by name of the payload
-        self.leases = defaultdict(list)  # by job id, by attempts
-        self.by_token = {}
-        self.names = {}  # job id -> name of the payload
-        self.unknown_claims = [entry for entry in entries
-                               if entry.kind == "claim" and entry.outcome == "unknown"]
+        self.history = History(entries, finals, self.violate)
 
-    def violate(self, promise, text):
-        self.violations.append(Violation(promise, text))
+    def violate(self, kind, text):
+        assert kind in KINDS
+        self.violations.append(Violation(kind, text))
 
     def run(self):
-        self.read_pushes()
-        self.read_claims()
-        self.read_ends()
-        self.read_dead()
-        for leases in self.leases.values():
-            leases.sort(key=lambda lease: lease.attempts)
         self.check_keys()
-        for job_id, leases in self.leases.items():
-            self.check_attempts(job_id, leases)
-            self.check_live_leases(job_id, leases)
-            self.check_ends(job_id, leases)
-        self.check_nothing_lost()
-        self.check_stats()
+        for job in self.history.jobs.values():
+            self.check_attempts(job)
+            self.check_due_times(job)
+            self.check_live_leases(job)
+            self.check_tokens(job)
+            self.check_endings(job)
+            self.check_deaths(job)
+            self.check_there(job)
+        for text in order_violations(self.history):
+            self.violate("wrong_order", text)
+        for text in stats_violations(self.history):
+            self.violate("wrong_stats", text)
         return self.violations
 
-    # Reading the journal.
-
-    def read_pushes(self):
-        for entry in self.entries:
-            if entry.kind != "push" or entry.outcome == "not_sent":
-                continue
-            results = entry.reply.get("results") or [None] * len(entry.request["jobs"])
-            for job, result in zip(entry.request["jobs"], results):
-                push = Push(job["payload"]["name"], job.get("key"), entry, job, result)
-                push.not_before = entry.sent + job.get("delay", 0)
-                self.pushes[push.name] = push
-                if result and result["status"] == "pushed":
-                    self.learn_name(result["id"], push.name)
-
-    def learn_name(self, job_id, name):
-        known = self.names.setdefault(job_id, name)
-        if known != name:
-            self.violate("payload intact", f"job {job_id} is {known} and {name}")
-
-    def read_claims(self):
-        for entry in self.entries:
-            if entry.kind == "claim" and entry.outcome == "replied":
-                for job in entry.reply["jobs"]:
-                    self.read_delivery(entry, job)
-
-    def read_delivery(self, entry, job):
-        lease = Lease(job["id"], job["token"], job["attempts"], job["failures"], entry,
-                      seconds_since_1970(job["lease_expires_at"]))
-        if lease.token in self.by_token:
-            self.violate("secret tokens", f"token of {lease.job_id} was given out twice")
-        self.by_token[lease.token] = lease
-        self.leases[lease.job_id].append(lease)
-        if not payload_is_whole(job["payload"]):
-            self.violate("payload intact", f"job {job['id']}: {str(job['payload'])[:200]}")
-            return
-        name = job["payload"]["name"]
-        self.learn_name(job["id"], name)
-        push = self.pushes.get(name)
-        if push is None:
-            self.violate("no phantom", f"job {job['id']} ({name}) was never pushed")
-        elif job["payload"] != push.job["payload"] or job["headers"] != push.job["headers"]:
-            self.violate("payload intact", f"job {job['id']} ({name}) is not as it was pushed")
-        elif entry.replied < push.not_before - MARGIN_SECONDS:
-            self.violate("delays kept", f"job {job['id']} ({name}) was delivered before it was due")
-
-    def read_ends(self):
-        for entry in self.entries:
-            if entry.kind not in (*ENDINGS, "extend") or entry.outcome == "not_sent":
-                continue
-            items = entry.request["leases"]
-            results = entry.reply.get("results") or [None] * len(items)
-            for item, result in zip(items, results):
-                lease = self.by_token.get(item["token"])
-                if lease:
-                    lease.ends.append((entry.kind, entry, result))
-
-    def read_dead(self):
-        for job in self.final.dead:
-            if not payload_is_whole(job["payload"]):
-                self.violate("payload intact", f"dead job {job['id']}")
-                continue
-            name = job["payload"]["name"]
-            self.learn_name(job["id"], name)
-            if name not in self.pushes:
-                self.violate("no phantom", f"dead job {job['id']} ({name}) was never pushed")
-
-    # The promises.
-
     def check_keys(self):
-        """All that was ever said about one key, and all that was stored under it, is one job."""
+        """All that was ever said about one key, and all that was stored under it, is one job; and
+        what has no key is stored once."""
         ids_of_name = defaultdict(set)
-        for job_id, name in self.names.items():
-            ids_of_name[name].add(job_id)
+        for job in self.history.jobs.values():
+            ids_of_name[job.name].add(job.id)
         jobs = defaultdict(set)
-        for push in self.pushes.values():
+        for push in self.history.pushes.values():
             if push.key is not None:
-                jobs[push.key] |= ids_of_name[push.name]
-                if push.result and push.result["status"] in ("pushed", "duplicate"):
-                    jobs[push.key].add(push.result["id"])
+                jobs[push.queue, push.key] |= ids_of_name[push.name]
+                if push.status in ("pushed", "duplicate"):
+                    jobs[push.queue, push.key].add(push.result["id"])
             elif len(ids_of_name[push.name]) > 1:
-                self.violate("pushed once", f"{push.name} is {sorted(ids_of_name[push.name])}")
-        for key, ids in jobs.items():
+                self.violate("duplicate", f"{push.name} is {sorted(ids_of_name[push.name])}")
+        for (_, key), ids in jobs.items():
             if len(ids) > 1:
-                self.violate("one job per key", f"key {key} has the jobs {sorted(ids)}")
+                self.violate("duplicate", f"key {key} has the jobs {sorted(ids)}")
 
-    def check_attempts(self, job_id, leases):
-        for index, lease in enumerate(leases):
-            if index and lease.attempts == leases[index - 1].attempts:
-                self.violate("attempts exact", f"job {job_id}: attempt {lease.attempts} twice")
-            # At least the leases known to be granted before, at most all that may have been.
-            least = sum(other.claim.replied < lease.claim.sent for other in leases) + 1
-            doubtful = sum(entry.sent < lease.claim.replied for entry in self.unknown_claims)
-            most = index + doubtful + 1
-            if not least <= lease.attempts <= most:
-                self.violate("attempts exact", (
-                    f"job {job_id}: attempt {lease.attempts}, should be {least} to {most}"))
-            self.check_failures(job_id, leases, index)
+    # Attempts and failures.
 
-    def check_failures(self, job_id, leases, index):
-        lease = leases[index]
-        failed = released = 0
-        for earlier in leases[:index]:
-            failed += any(kind == "fail" and result and result["status"] == "retrying"
-                          for kind, _, result in earlier.ends)
-            released += any(kind == "release" and result and result["status"] == "released"
-                            for kind, _, result in earlier.ends)
-        if not failed <= lease.failures <= lease.attempts - 1 - released:
-            self.violate("failures exact", (
-                f"job {job_id}: {lease.failures} failures at attempt {lease.attempts}, with "
-                f"{failed} reported and {released} releases"))
+    def check_attempts(self, job):
+        push = self.history.pushes.get(job.name)
+        before = (0, push.entry.sent if push else 0.0)
+        for index, lease in enumerate(job.leases):
+            # Each lease that is skipped is one of a claim without an answer.
+            attempts, since = before
+            most = attempts + 1 + self.history.unknown_claims.between(
+                job.queue, since, lease.claim.replied)
+            if not attempts < lease.attempts <= most:
+                self.violate("wrong_attempts", (
+                    f"job {job.id}: attempt {lease.attempts}, should be {attempts + 1} to {most}"))
+            if any(other.claim.replied < lease.claim.sent for other in job.leases[index + 1:]):
+                self.violate("wrong_attempts",
+                             f"job {job.id}: attempt {lease.attempts} comes after later ones")
+            before = lease.attempts, lease.claim.sent
+            self.check_failures(job, index)
+        listed = job.dead or job.left
+        if listed:
+            most = before[0] + self.history.unknown_claims.between(
+                job.queue, before[1], float("inf"))
+            if not before[0] <= listed["attempts"] <= most:
+                self.violate("wrong_attempts", (
+                    f"job {job.id} ended with attempt {listed['attempts']}, should be {before[0]} "
+                    f"to {most}"))
 
-    def check_live_leases(self, job_id, leases):
-        for earlier, later in zip(leases, leases[1:]):
-            early = self.held_until(earlier) - later.claim.replied
+    def check_failures(self, job, index):
+        """At least those that were reported since the last retry by hand, at most all attempts since
+        then that were not released."""
+        lease = job.leases[index]
+        least, most = 0, lease.attempts - 1
+        for earlier in job.leases[:index]:
+            for end in earlier.ends:
+                if end.kind == "fail" and end.status == "retrying" and not job.may_have_been(
+                        "retry", end.entry.sent, lease.claim.replied):
+                    least += 1
+                most -= end.kind == "release" and end.accepted
+        for command in job.commands:
+            if command.kind == "retry" and command.done and command.entry.over < lease.claim.sent:
+                known = [other for other in job.leases[:index]
+                         if other.claim.replied < command.entry.sent]
+                if known:
+                    most = min(most, lease.attempts - 1 - known[-1].attempts)
+        if not least <= lease.failures <= most:
+            self.violate("wrong_attempts", (
+                f"job {job.id}: {lease.failures} failures at attempt {lease.attempts}, should be "
+                f"{least} to {most}"))
+
+    # Time.
+
+    def check_due_times(self, job):
+        push = self.history.pushes.get(job.name)
+        if push and job.leases:
+            self.check_not_early(job, job.leases[0], push.not_before, "its delay")
+        for earlier, later in zip(job.leases, job.leases[1:]):
+            for end in earlier.ends:
+                if job.may_have_been("retry", end.entry.sent, later.claim.replied):
+                    continue
+                if end.status == "retrying":
+                    self.check_not_early(job, later, seconds_since_1970(end.result["retry_at"]),
+                                         "its retry time")
+                elif end.status == "released":
+                    self.check_not_early(job, later, end.entry.sent + end.item.get("delay", 0),
+                                         "the delay of its release")
+
+    def check_not_early(self, job, lease, due, what):
+        early = due - lease.claim.replied
+        if early > MARGIN_SECONDS:
+            self.violate("early", (
+                f"job {job.id} ({job.name}): attempt {lease.attempts} was handed out {early:.3f} s "
+                f"before {what} was over"))
+
+    # Leases.
+
+    def check_live_leases(self, job):
+        for earlier, later in zip(job.leases, job.leases[1:]):
+            early = earlier.held_until() - later.claim.replied
             if early > MARGIN_SECONDS:
-                self.violate("one live lease", (
-                    f"job {job_id}: attempt {later.attempts} was handed out {early:.3f} s before "
+                self.violate("double_lease", (
+                    f"job {job.id}: attempt {later.attempts} was handed out {early:.3f} s before "
                     f"the lease of attempt {earlier.attempts} could end"))
 
-    @staticmethod
-    def held_until(lease):
-        """The earliest moment at which the lease may have ended."""
-        until = lease.deadline
-        for kind, entry, result in sorted(lease.ends, key=lambda end: end[1].sent):
-            if result and result["status"] == "rejected":
-                continue
-            if kind != "extend":
-                until = min(until, entry.sent)
-            elif result:
-                until = seconds_since_1970(result["lease_expires_at"])
-            else:
-                until = min(until, entry.sent + min(item["lease"]
-                                                    for item in entry.request["leases"]))
-        return until
+    def check_tokens(self, job):
+        for lease in job.leases:
+            accepted = [end for end in lease.ends if end.accepted]
+            for end in accepted:
+                self.check_not_stale(job, lease, end, accepted)
+            for end in lease.ends:
+                left = lease.held_until(end.entry.sent) - end.entry.replied
+                if end.refused and left > MARGIN_SECONDS:
+                    self.violate("double_lease", (
+                        f"job {job.id}: {end.kind} of attempt {lease.attempts} was refused "
+                        f"{left:.3f} s before its lease could end"))
 
-    def check_ends(self, job_id, leases):
-        for lease in leases:
-            accepted = [(kind, entry, result) for kind, entry, result in lease.ends
-                        if result and result["status"] != "rejected"]
-            for kind, entry, result in accepted:
-                self.check_not_stale(job_id, leases, lease, kind, entry)
-                ended_before = [other for other, other_entry, _ in accepted
-                                if other in ENDINGS and other_entry.replied < entry.sent]
-                if ended_before:
-                    self.violate("stale token refused", (
-                        f"job {job_id}: {kind} of attempt {lease.attempts} was accepted after "
-                        f"{ended_before[0]}"))
-                if kind == "ack" and leases[-1].attempts > lease.attempts:
-                    self.violate("ack is final", (
-                        f"job {job_id}: attempt {lease.attempts} was acked, yet attempt "
-                        f"{leases[-1].attempts} was handed out"))
-                if kind == "fail" and result["status"] == "dead" and (
-                        leases[-1].attempts > lease.attempts):
-                    self.violate("dead is final", f"job {job_id} was handed out after its death")
+    def check_not_stale(self, job, lease, end, accepted):
+        what = f"job {job.id}: {end.kind} of attempt {lease.attempts} was accepted"
+        for newer in job.leases:
+            if newer.attempts > lease.attempts and newer.claim.replied < end.entry.sent:
+                self.violate("stale_token", (
+                    f"{what} although attempt {newer.attempts} had been handed out"))
+                break
+        for other in accepted:
+            if other.kind in ENDINGS and other.entry.replied < end.entry.sent:
+                self.violate("stale_token", f"{what} after {other.kind}")
+                break
+        late = end.entry.sent - lease.latest_deadline
+        if late > MARGIN_SECONDS:
+            self.violate("stale_token", f"{what} {late:.3f} s after the lease had expired")
 
-    def check_not_stale(self, job_id, leases, lease, kind, entry):
-        newer = [other for other in leases
-                 if other.attempts > lease.attempts and other.claim.replied < entry.sent]
-        if newer:
-            self.violate("stale token refused", (
-                f"job {job_id}: {kind} of attempt {lease.attempts} was accepted although attempt "
-                f"{newer[0].attempts} had been handed out"))
+    # Ends.
 
-    def finished(self, job_id):
-        """"yes", "maybe" or "no": whether an ack ended the job."""
-        results = [result for lease in self.leases.get(job_id, [])
-                   for kind, _, result in lease.ends if kind == "ack"]
-        if any(result and result["status"] == "acked" for result in results):
-            return "yes"
-        return "maybe" if None in results else "no"
+    def check_endings(self, job):
+        """After an ack, a death or a purge there are no more leases, unless a retry came between."""
+        if not job.leases:
+            return
+        last = job.leases[-1]
+        for lease in job.leases[:-1]:
+            for end in lease.ends:
+                if end.status == "acked":
+                    self.violate("resurrected", (
+                        f"job {job.id} ({job.name}): attempt {lease.attempts} was acked, yet "
+                        f"attempt {last.attempts} was handed out"))
+                elif end.status == "dead" and not job.may_have_been(
+                        "retry", end.entry.sent, last.claim.replied):
+                    self.violate("resurrected",
+                                 f"job {job.id} ({job.name}) was handed out after its death")
+        for command in job.commands:
+            if command.kind == "purge" and command.done and command.entry.over < last.claim.sent:
+                self.violate("resurrected",
+                             f"job {job.id} ({job.name}) was handed out after it was purged")
+        if job.acked == "yes" and (job.dead or job.left):
+            self.violate("resurrected", (
+                f"job {job.id} ({job.name}) was acked and is "
+                f"{(job.dead or job.left)['status']} at the end"))
 
-    def check_nothing_lost(self):
-        dead = {job["id"]: job for job in self.final.dead}
-        for job_id, name in self.names.items():
-            finished = self.finished(job_id)
-            if finished == "yes" and job_id in dead:
-                self.violate("ack is final", f"job {job_id} ({name}) was acked and is dead")
-            if finished == "no" and job_id not in dead:
-                self.violate("acknowledged push kept", f"job {job_id} ({name}) is lost")
-        self.check_promised_deaths(dead)
+    def check_deaths(self, job):
+        for lease in job.leases:
+            if lease.failures >= ATTEMPTS:
+                self.violate("wrong_death", (
+                    f"job {job.id} was handed out with {lease.failures} failures"))
+            for end in lease.ends:
+                if end.kind == "fail" and end.accepted:
+                    self.check_decision(job, lease, end)
+        if job.dead:
+            self.check_reason(job)
 
-    def check_promised_deaths(self, dead):
-        for job_id, leases in self.leases.items():
-            for lease in leases:
-                told = [result for kind, _, result in lease.ends
-                        if kind == "fail" and result and result["status"] == "dead"]
-                if told and job_id not in dead:
-                    self.violate("dead is final", f"job {job_id} died and is not among the dead")
+    def check_decision(self, job, lease, end):
+        failures = lease.failures + 1
+        may_die = (failures >= ATTEMPTS or end.item.get("final")
+                   or end.item.get("error") == BURY)
+        must_die = failures >= ATTEMPTS or end.item.get("final")
+        if end.status == "dead" and not may_die:
+            self.violate("wrong_death", f"job {job.id} died at its failure {failures}: {end.result}")
+        if end.status == "retrying" and must_die:
+            self.violate("wrong_death", f"job {job.id} outlived its failure {failures}")
 
-    def check_stats(self):
-        """After the drain every number is known exactly: each job that was ever stored has been
-        seen, and how often it was leased is in its last delivery or in its record as a dead job."""
-        dead = {job["id"]: job for job in self.final.dead}
-        seen = set(self.names) | set(dead)
-        leases = {job_id: max(lease.attempts for lease in leases)
-                  for job_id, leases in self.leases.items()}
-        leases |= {job_id: job["attempts"] for job_id, job in dead.items()}
-        stats = self.final.stats
-        expected = {
-            "scheduled": 0, "pending": 0, "active": 0, "failed": 0, "dead": len(dead),
-            "completed": len(seen) - len(dead),
-        }
-        expected_totals = {
-            "pushed": len(seen), "claimed": sum(leases.values()), "dropped": 0, "expired": 0,
-            "completed": len(seen) - len(dead), "died": len(dead),
-        }
-        for name, count in expected.items():
-            if stats[name] != count:
-                self.violate("stats true", f"{name} is {stats[name]}, should be {count}")
-        for name, count in expected_totals.items():
-            if stats["totals"][name] != count:
-                self.violate("stats true",
-                             f"totals.{name} is {stats['totals'][name]}, should be {count}")
+    def check_reason(self, job):
+        reason, failures = job.dead["reason"], job.dead["failures"]
+        fails = [end for lease in job.leases for end in lease.ends
+                 if end.kind == "fail" and not end.refused]
+        if reason == "corrupt":
+            self.violate("corrupted", f"job {job.id} died as corrupt")
+        elif reason == "final":
+            explained = any(end.item.get("final") for end in fails)
+        elif reason == "buried":
+            explained = any(end.item.get("error") == BURY for end in fails)
+        else:
+            explained = failures == ATTEMPTS
+        if reason != "corrupt" and not explained:
+            self.violate("wrong_death",
+                         f"job {job.id} is dead with {failures} failures and reason {reason}")
+
+    def check_there(self, job):
+        if job.left and job.acked != "yes":
+            self.violate("stuck", (
+                f"job {job.id} ({job.name}) is {job.left['status']} at the end, due "
+                f"{job.left['due_at']}, and was not handed out"))
+        known = job.leases or job.name is not None
+        gone = job.acked != "no" or job.possibly("purge")
+        if known and not gone and not job.dead and not job.left:
+            self.violate("lost", f"job {job.id} ({job.name}) is gone")
 
 
-def check(entries, final):
-    return Checker(entries, final).run()
+def check(entries, finals):
+    return Checker(entries, finals).run()

@@ -1,60 +1,104 @@
-"""The journal of a client: every request before it is sent, every reply after it came.
+"""The journal of the clients: every request before it is sent, every reply after it came.
 
-An entry says what the client knows for sure. `outcome` is
+A line of JSON for each, and none of them is acted upon before it is on disk: a request leaves after
+the sync that follows its line, and so does whatever a client does next after a reply. So the
+journal never knows less than the clients did, whatever ends them.
+
+An entry is a request and what became of it. `outcome` is
   "replied"   the server answered: `reply` holds the JSON, `status` the HTTP status;
   "unknown"   the request may or may not have been carried out: no answer came;
-  "not_sent"  it never left: no connection, or refused before any work (503).
+  "not_sent"  it changed nothing: refused before any work (503).
 Times are wall-clock seconds of the client, which runs on the server's machine.
 """
 
 import hashlib
 import json
-import threading
+import math
+import os
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 CHANGED_NOTHING = {503, 507}
+# What a reply has that says what became of the items of its request.
+ANSWERS = ("results", "jobs", "retried", "purged")
 
 
 @dataclass
 class Entry:
-    kind: str  # push claim ack fail release extend
+    kind: str  # push claim ack fail release extend retry purge
     request: dict
     sent: float
+    queue: str = ""  # of push, claim, retry and purge
     outcome: str = "unknown"
     status: int = 0
     reply: dict = field(default_factory=dict)
     replied: float = 0.0
+    # When the connection was seen to be gone. The server had ended by then.
+    lost: float = math.inf
+
+    @property
+    def over(self):
+        """The moment at which the server had done it, or would never do it."""
+        return self.replied if self.outcome == "replied" else self.lost
+
+
+def outcome_of(status, reply):
+    if status in CHANGED_NOTHING:
+        return "not_sent"
+    if any(answer in reply for answer in ANSWERS):
+        return "replied"
+    # 500: the server itself does not know.
+    return "not_sent" if 400 <= status < 500 else "unknown"
 
 
 class Journal:
-    def __init__(self):
-        self.entries = []
-        self.lock = threading.Lock()
+    """Written by the clients' process."""
 
-    def begin(self, kind, request):
-        entry = Entry(kind, request, time.time())
-        with self.lock:
-            self.entries.append(entry)
-        return entry
+    def __init__(self, path):
+        self.file = open(path, "ab", buffering=1 << 20)
+        self.number = 0
+        self.clean = True
 
-    @staticmethod
-    def replied(entry, status, reply):
-        entry.replied = time.time()
-        entry.status, entry.reply = status, reply
-        if status in CHANGED_NOTHING:
-            entry.outcome = "not_sent"
-        elif "results" in reply or "jobs" in reply:
-            entry.outcome = "replied"
-        elif 400 <= status < 500:
-            entry.outcome = "not_sent"
-        # 500: the server itself does not know.
+    def _write(self, line):
+        self.file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        self.clean = False
 
-    def write(self, path):
-        """For a look at it after a failure."""
-        with open(path, "w") as file:
-            for entry in self.entries:
-                file.write(json.dumps(asdict(entry)) + "\n")
+    def begin(self, kind, queue, request):
+        """The number of the request."""
+        self.number += 1
+        self._write({"n": self.number, "kind": kind, "queue": queue, "sent": time.time(),
+                     "request": request})
+        return self.number
+
+    def replied(self, number, status, reply):
+        self._write({"n": number, "replied": time.time(), "status": status, "reply": reply})
+
+    def lost(self, number):
+        self._write({"n": number, "lost": time.time()})
+
+    def sync(self):
+        if not self.clean:
+            self.file.flush()
+            os.fdatasync(self.file.fileno())
+            self.clean = True
+
+
+def read_journal(path):
+    """Its entries, in the order in which they were begun."""
+    entries = {}
+    with open(path, "rb") as file:
+        for line in file:
+            parsed = json.loads(line)
+            number = parsed.pop("n")
+            if "kind" in parsed:
+                entries[number] = Entry(**parsed)
+                continue
+            entry = entries[number]
+            for name, value in parsed.items():
+                setattr(entry, name, value)
+            if "reply" in parsed:
+                entry.outcome = outcome_of(entry.status, entry.reply)
+    return list(entries.values())
 
 
 def make_payload(name, filler=""):
@@ -69,3 +113,16 @@ def payload_hash(name, filler):
 def payload_is_whole(payload):
     return (isinstance(payload, dict) and set(payload) == {"name", "filler", "hash"}
             and payload["hash"] == payload_hash(payload["name"], payload["filler"]))
+
+
+def brief(payload):
+    """What the journal keeps of a payload: its name and hash, which stand for all of it, or that it
+    was damaged, and how."""
+    if payload_is_whole(payload):
+        return {"name": payload["name"], "hash": payload["hash"]}
+    return {"damaged": str(payload)[:300]}
+
+
+def briefly(jobs):
+    """Jobs as they are sent or delivered, as the journal has them."""
+    return [{**job, "payload": brief(job.get("payload"))} for job in jobs]

@@ -1,233 +1,215 @@
-"""Clients that load a server, note what they know, and go on while it is killed and restarted."""
+"""The clients of the crash test: a process of its own that loads a server, notes all that it knows
+in a journal, and goes on while the server is killed and started again.
 
-import http.client
+It is told on its standard input, a line each:
+  up PORT    a server serves there; once a connection to it breaks, it is gone
+  drain      no more load: claim and ack what there is
+and ends at the end of its input, when the requests that are under way are answered.
+"""
+
+import argparse
 import json
-import random
-import threading
+import os
+import selectors
+import socket
+import sys
 import time
+from pathlib import Path
 
-from checker import Final
-from journal import Journal, make_payload
-from reprise_http import Client
-from waiting import eventually
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from journal import Journal, briefly, outcome_of  # noqa: E402
+from workload import Client, Shared  # noqa: E402
 
-QUEUE = "crash"
-CONFIG = {"lease": "1s", "retry": {"attempts": 4, "cooldown": "50ms"}}
-LEASE_SECONDS = [0.3, 1.0, 2.0]
-WORKERS = 4
-BACKLOG_MAX = 1500
-REQUEST_SECONDS = 10
-DRAIN_SECONDS = 60
-KEEP_STALE_TOKENS = 50
+ANSWER_SECONDS = 30  # a server that lives answers sooner, whatever else goes on
+TURN_SECONDS = 0.02
 
 
-class Worker:
-    """One client with its own connection, leases and random choices."""
+class Link:
+    """One client's connection, and the request that is under way on it."""
 
-    def __init__(self, oracle, number, seed):
-        self.oracle = oracle
-        self.number = number
-        self.random = random.Random(f"{seed}-{number}")
-        self.pushed = 0
-        self.leases = []  # tokens it holds, or may hold
-        self.stale = []  # tokens it has given up
-        self.client = None
-        self.port = None
+    def __init__(self, client):
+        self.requests = client.requests()
+        self.next = next(self.requests)  # to be sent
+        self.socket = None
+        self.server = 0  # which start of it the connection is to
+        self.number = 0  # of the request under way; 0: none
+        self.sent_at = 0.0
+        self.outgoing = b""
+        self.incoming = bytearray()
 
-    def run(self):
-        while not self.oracle.stopping.is_set():
-            if self.oracle.serving.wait(0.05):
-                self.step()
+    def connect(self, port, server):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=1)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.setblocking(False)
+        self.server = server
+        self.outgoing = b""
+        self.incoming.clear()
 
-    def step(self):
-        choice = self.random.random()
-        if self.leases and choice < 0.55:
-            self.end_leases()
-        elif choice < 0.75 and self.oracle.backlog() < BACKLOG_MAX:
-            self.push()
-        elif choice < 0.97:
-            self.claim()
-        elif self.stale:
-            self.use_stale_token()
+    def close(self):
+        self.socket.close()
+        self.socket = None
 
-    # Requests. Each is in the journal before it is sent.
-
-    def request(self, kind, path, body):
-        entry = self.oracle.journal.begin(kind, body)
-        if not self.connect():
-            entry.outcome = "not_sent"
-            self.oracle.stopping.wait(0.005)  # leaves the processor to the server that starts
+    def take_reply(self):
+        """(status, JSON, whether the connection stays) once it is there whole."""
+        end = self.incoming.find(b"\r\n\r\n")
+        if end < 0:
             return None
-        try:
-            reply = self.client.request("POST", path, body)
-            parsed = reply.json()
-        except (OSError, http.client.HTTPException, AssertionError):
-            self.client.close()
-            self.client = None
+        status_line, *lines = bytes(self.incoming[:end]).decode("latin-1").split("\r\n")
+        headers = {name.strip().lower(): value.strip()
+                   for name, _, value in (line.partition(":") for line in lines)}
+        size = int(headers["content-length"])
+        if len(self.incoming) < end + 4 + size:
             return None
-        Journal.replied(entry, reply.status, parsed)
-        return parsed if entry.outcome == "replied" else None
+        body = bytes(self.incoming[end + 4:end + 4 + size])
+        del self.incoming[:end + 4 + size]
+        stays = headers.get("connection", "").lower() != "close"
+        return int(status_line.split(" ")[1]), json.loads(body), stays
 
-    def connect(self):
-        """A failure here happens before anything is sent."""
-        port = self.oracle.port
-        if self.client and self.port == port and self.client.connection.sock:
-            return True
-        if self.client:
-            self.client.close()
-        self.client, self.port = Client(port, timeout=REQUEST_SECONDS), port
-        try:
-            self.client.connection.connect()
-            return True
-        except OSError:
-            self.client = None
-            return False
 
-    def push(self):
-        count = 1 if self.random.random() < 0.6 else self.random.randint(2, 40)
-        reply = self.request("push", f"/v1/queues/{QUEUE}/push",
-                             {"jobs": [self.make_job() for _ in range(count)]})
-        if reply:
-            self.oracle.count_backlog(count)
+def encode(request):
+    body = json.dumps(request.body).encode()
+    return (f"POST {request.path} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            ).encode() + body
 
-    def make_job(self):
-        self.pushed += 1
-        name = f"w{self.number}-{self.pushed}"
-        size = self.random.choice([0, 0, 10, 100, 100, 1000, 20000])
-        filler = self.random.randbytes(size // 2).hex()
-        job = {"payload": make_payload(name, filler), "headers": {"name": name}}
-        choice = self.random.random()
-        if choice < 0.15:
-            job["delay"] = self.random.choice([0.05, 0.2, 0.6])
-        if self.random.random() < 0.25:
-            # Few keys, shared by all workers: many pushes meet the same one, also across crashes.
-            job["key"] = f"key-{self.oracle.key_epoch()}-{self.random.randint(0, 20)}"
-        return job
 
-    def claim(self):
-        lease = self.random.choice(LEASE_SECONDS)
-        body = {"max": self.random.choice([1, 1, 5, 25]), "lease": lease,
-                "wait": self.random.choice([0, 0, 0.05]), "worker": f"w{self.number}",
-                "lane": self.random.choice(["any", "any", "any", "fresh", "retry"])}
-        reply = self.request("claim", f"/v1/queues/{QUEUE}/claim", body)
-        if reply:
-            self.leases += [job["token"] for job in reply["jobs"]]
-
-    def end_leases(self):
-        kind = self.random.choices(["ack", "fail", "release", "extend"], [60, 20, 10, 10])[0]
-        count = min(len(self.leases), self.random.choice([1, 1, 5, 50]))
-        tokens = [self.leases.pop(self.random.randrange(len(self.leases))) for _ in range(count)]
-        items = [{"token": token} for token in tokens]
-        for item in items:
-            if kind == "fail":
-                item["error"] = f"failed by w{self.number}"
-                if self.random.random() < 0.1:
-                    item["final"] = True
-                elif self.random.random() < 0.3:
-                    item["delay"] = 0.1
-            elif kind == "extend":
-                item["lease"] = self.random.choice(LEASE_SECONDS)
-        reply = self.request(kind, f"/v1/{kind}", {"leases": items})
-        if kind == "extend" or reply is None:
-            # Without an answer the lease may still be held: it is used again, as a worker would.
-            self.leases += tokens if self.random.random() < 0.8 else []
-        else:
-            self.oracle.count_backlog(-count)
-            self.stale = (self.stale + tokens)[-KEEP_STALE_TOKENS:]
-        if len(self.leases) > 200:
-            self.stale = self.leases[:150][-KEEP_STALE_TOKENS:]
-            self.leases = self.leases[150:]
-
-    def use_stale_token(self):
-        kind = self.random.choice(["ack", "fail", "release", "extend"])
-        item = {"token": self.random.choice(self.stale)}
-        if kind == "extend":
-            item["lease"] = 1.0
-        self.request(kind, f"/v1/{kind}", {"leases": [item]})
-
-    def drain(self):
-        """Claims and acks until nothing is left that is not dead."""
-        while not self.oracle.drained.is_set():
-            body = {"max": 100, "lease": 30.0, "wait": 0.1, "worker": "drain", "lane": "any"}
-            reply = self.request("claim", f"/v1/queues/{QUEUE}/claim", body)
-            if reply and reply["jobs"]:
-                self.request("ack", "/v1/ack",
-                             {"leases": [{"token": job["token"]} for job in reply["jobs"]]})
+def for_the_journal(body):
+    return body | {"jobs": briefly(body["jobs"])} if "jobs" in body else body
 
 
 class Oracle:
-    """The workers, their journal, and the server they talk to."""
+    def __init__(self, journal, shared, clients, seed):
+        self.journal = journal
+        self.shared = shared
+        self.links = [Link(Client(shared, number, seed)) for number in range(clients)]
+        self.port = None  # None: it is down
+        self.server = 0
+        self.ending = False
+        self.selector = selectors.DefaultSelector()
+        os.set_blocking(sys.stdin.fileno(), False)
+        self.selector.register(sys.stdin, selectors.EVENT_READ, None)
+        self.orders = b""
 
-    def __init__(self, server, seed):
-        self.server = server
-        self.journal = Journal()
-        self.workers = [Worker(self, number, seed) for number in range(WORKERS)]
-        self.serving = threading.Event()
-        self.stopping = threading.Event()
-        self.drained = threading.Event()
-        self.port = None
-        self.lock = threading.Lock()
-        self.pending = 0
-        self.cycles = 0
-        self.threads = []
+    def run(self):
+        while not (self.ending and not any(link.number for link in self.links)):
+            if not self.ending:
+                self.send_next_requests()
+            for key, events in self.selector.select(TURN_SECONDS):
+                if key.data is None:
+                    self.read_orders()
+                elif key.data.socket is not None:
+                    self.serve(key.data, events)
+            self.check_answers_come()
+        self.journal.sync()
 
-    def backlog(self):
-        return self.pending
+    def read_orders(self):
+        data = os.read(sys.stdin.fileno(), 4096)
+        if not data:
+            self.ending = True
+            self.selector.unregister(sys.stdin)
+        self.orders += data
+        *lines, self.orders = self.orders.split(b"\n")
+        for line in lines:
+            order, *words = line.decode().split()
+            if order == "up":
+                self.server += 1
+                self.port = int(words[0])
+                self.shared.restarts += 1
+            elif order == "drain":
+                self.shared.draining = True
 
-    def count_backlog(self, change):
-        with self.lock:
-            self.pending += change
+    def send_next_requests(self):
+        """One sync for all of them."""
+        ready = [link for link in self.links if not link.number and self.connected(link)]
+        for link in ready:
+            request = link.next
+            link.number = self.journal.begin(request.kind, request.queue,
+                                             for_the_journal(request.body))
+            link.outgoing = encode(request)
+        self.journal.sync()
+        for link in ready:
+            link.sent_at = time.monotonic()
+            self.write(link)
 
-    def key_epoch(self):
-        """Keys change every few crashes, so that new ones are tried too."""
-        return self.cycles // 5
+    def connected(self, link):
+        if link.socket is None and self.port is not None:
+            try:
+                link.connect(self.port, self.server)
+            except OSError:
+                self.port = None
+                return False
+            self.selector.register(link.socket, selectors.EVENT_READ, link)
+        return link.socket is not None
 
-    def start(self):
-        self.server.start()
-        self.server.client().queue(QUEUE).create(**CONFIG)
-        self._serve()
-        self.threads = [threading.Thread(target=worker.run, daemon=True)
-                        for worker in self.workers]
-        for thread in self.threads:
-            thread.start()
+    def serve(self, link, events):
+        if events & selectors.EVENT_WRITE:
+            self.write(link)
+        if events & selectors.EVENT_READ and link.socket is not None:
+            self.read(link)
 
-    def _serve(self):
-        self.port = self.server.port
-        self.serving.set()
-
-    def crash_after(self, seconds, while_down=lambda: None):
-        """Load for so long, then SIGKILL in the middle of it and a new start."""
-        # The length of the load is what is being varied: there is no condition to wait for.
-        time.sleep(seconds)
-        self.server.kill()
-        self.serving.clear()
-        self.cycles += 1
-        while_down()
-        self.server.start()
-        self._serve()
-
-    def finish(self):
-        """Stops the load, drains the queue and returns what the server says then."""
-        self.stopping.set()
-        for thread in self.threads:
-            thread.join(REQUEST_SECONDS * 2)
-            assert not thread.is_alive(), "a worker hangs"
-        drains = [threading.Thread(target=worker.drain, daemon=True) for worker in self.workers]
-        for thread in drains:
-            thread.start()
-        queue = self.server.client().queue(QUEUE)
+    def write(self, link):
         try:
-            eventually(lambda: not set(queue.counts()) - {"dead"}, "an empty queue",
-                       timeout=DRAIN_SECONDS, every=0.1)
-        finally:
-            self.drained.set()
-            for thread in drains:
-                thread.join(REQUEST_SECONDS)
-        return Final(queue.stats(), queue.all_jobs(status="dead", limit=1000))
+            link.outgoing = link.outgoing[link.socket.send(link.outgoing):]
+        except BlockingIOError:
+            pass
+        except OSError:
+            return self.gone(link)
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if link.outgoing else 0)
+        self.selector.modify(link.socket, wanted, link)
 
-    def summary(self):
-        outcomes = {}
-        for entry in self.journal.entries:
-            outcomes.setdefault(entry.kind, {}).setdefault(entry.outcome, 0)
-            outcomes[entry.kind][entry.outcome] += 1
-        return json.dumps({"cycles": self.cycles, **outcomes})
+    def read(self, link):
+        try:
+            data = link.socket.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            return self.gone(link)
+        link.incoming += data
+        reply = link.take_reply()
+        if reply is not None:
+            self.answered(link, *reply)
+
+    def answered(self, link, status, reply, stays):
+        noted = for_the_journal(reply)
+        self.journal.replied(link.number, status, noted)
+        link.number = 0
+        link.next = link.requests.send(reply if outcome_of(status, reply) == "replied" else None)
+        if not stays:
+            self.disconnect(link)
+
+    def gone(self, link):
+        """The server has ended: whether it has done what it was asked is not known."""
+        if link.server == self.server:
+            self.port = None
+        self.disconnect(link)
+        if link.number:
+            self.journal.lost(link.number)
+            link.number = 0
+            link.next = link.requests.send(None)
+
+    def disconnect(self, link):
+        self.selector.unregister(link.socket)
+        link.close()
+
+    def check_answers_come(self):
+        now = time.monotonic()
+        for link in self.links:
+            if link.number and now - link.sent_at > ANSWER_SECONDS:
+                sys.exit(f"no answer to request {link.number} within {ANSWER_SECONDS} s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--journal", required=True)
+    parser.add_argument("--prefix", default="", help="of the names of the queues")
+    parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--seed", required=True)
+    args = parser.parse_args()
+    Oracle(Journal(args.journal), Shared(args.prefix), args.clients, args.seed).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -5,11 +5,13 @@ import time
 
 import pytest
 
-from checker import Final, check
-from journal import Entry, make_payload
+from checker import KINDS, Final, check
+from journal import Entry, brief, make_payload, outcome_of, read_journal
+from journal import Journal as WrittenJournal
 
 START = 1_700_000_000.0
 LEASE_SECONDS = 30.0
+QUEUE = "plain"
 
 
 def moment(seconds):
@@ -31,50 +33,88 @@ class Story:
         return self
 
     def add(self, kind, request, reply):
-        entry = Entry(kind, request, START + self.now)
+        entry = Entry(kind, request, START + self.now, QUEUE)
         if reply is not None:
             entry.outcome, entry.status, entry.reply = "replied", 200, reply
             entry.replied = START + self.now + 0.01
+        else:
+            entry.lost = START + self.now + 0.01
         self.entries.append(entry)
         self.now += 0.02
         return self
 
     def push(self, name, job_id=None, answered=True, status="pushed", **fields):
-        job = {"payload": make_payload(name), "headers": {"name": name}, **fields}
-        reply = {"results": [{"index": 0, "status": status, "id": job_id}]} if answered else None
-        return self.add("push", {"jobs": [job]}, reply)
+        return self.push_all([(name, job_id)], answered, status, **fields)
 
-    def claim(self, job_id, name, attempts=1, failures=0, token=None, payload=None):
-        job = {"id": job_id, "token": token or f"{job_id}-{attempts}", "attempts": attempts,
-               "failures": failures, "payload": payload or make_payload(name),
-               "headers": {"name": name},
-               "lease_expires_at": moment(self.now + LEASE_SECONDS)}
-        return self.add("claim", {"max": 1}, {"jobs": [job]})
+    def push_all(self, jobs, answered=True, status="pushed", **fields):
+        """One push of several (name, id), all with the same fields."""
+        sent = [{"payload": brief(make_payload(name)), "headers": {"name": name}, **fields}
+                for name, _ in jobs]
+        results = [{"index": index, "status": status, "id": job_id}
+                   for index, (_, job_id) in enumerate(jobs)]
+        return self.add("push", {"jobs": sent}, {"results": results} if answered else None)
+
+    def delivery(self, job_id, name, attempts=1, failures=0, token=None, payload=None, **fields):
+        return {"id": job_id, "token": token or f"{job_id}-{attempts}", "attempts": attempts,
+                "failures": failures, "payload": brief(payload or make_payload(name)),
+                "headers": {"name": name}, **fields,
+                "lease_expires_at": moment(self.now + LEASE_SECONDS)}
+
+    def claim(self, job_id, name, *details, **fields):
+        return self.add("claim", {"max": 1},
+                        {"jobs": [self.delivery(job_id, name, *details, **fields)]})
+
+    def claim_all(self, *jobs):
+        """One claim that gave several (id, name)."""
+        return self.add("claim", {"max": len(jobs)},
+                        {"jobs": [self.delivery(*job) for job in jobs]})
 
     def lost_claim(self):
         return self.add("claim", {"max": 1}, None)
 
-    def end(self, kind, token, status=None, **fields):
+    def end(self, kind, token, status=None, item=None, **fields):
         reply = {"results": [{"index": 0, "status": status, **fields}]} if status else None
-        return self.add(kind, {"leases": [{"token": token, "lease": 1.0}]}, reply)
+        return self.add(kind, {"leases": [{"token": token, "lease": 1.0, **(item or {})}]}, reply)
 
     def ack(self, token, status="acked"):
         return self.end("ack", token, status)
 
-    def final(self, pushed, claimed, dead=()):
-        """What an honest server would say at the end."""
-        done = pushed - len(dead)
-        stats = {"scheduled": 0, "pending": 0, "active": 0, "failed": 0, "dead": len(dead),
-                 "completed": done,
+    def fail(self, token, status="retrying", wait=0.0, **item):
+        """A failure that is retried after so long, or is its last."""
+        fields = {"retry_at": moment(self.now + wait)} if status == "retrying" else {}
+        return self.end("fail", token, status, item, **fields)
+
+    def die(self, token, status="dead"):
+        return self.fail(token, status, final=True)
+
+    def command(self, kind, job_id, answer="done"):
+        """A retry or purge: "done", "skipped" or "unknown"."""
+        skipped = [{"id": job_id, "status": "pending"}] if answer == "skipped" else []
+        reply = {"retried" if kind == "retry" else "purged": 1 - len(skipped), "skipped": skipped,
+                 "not_found": []}
+        return self.add(kind, {"ids": [job_id]}, None if answer == "unknown" else reply)
+
+    def final(self, pushed, claimed, dead=(), left=(), **totals):
+        """What an honest server would say at the end. `dead` are (id, name, attempts), or with
+        failures and reason."""
+        done = pushed - len(dead) - len(left) - totals.get("purged", 0)
+        stats = {"scheduled": 0, "pending": len(left), "active": 0, "failed": 0,
+                 "dead": len(dead), "completed": done,
                  "totals": {"pushed": pushed, "claimed": claimed, "completed": done,
-                            "died": len(dead), "dropped": 0, "expired": 0}}
-        listed = [{"id": job_id, "attempts": attempts, "payload": make_payload(name)}
-                  for job_id, name, attempts in dead]
-        return Final(stats, listed)
+                            "died": len(dead), "dropped": 0, "expired": 0, "purged": 0,
+                            "retried": 0, **totals}}
+        return {QUEUE: Final(stats, [self.listed("dead", *job) for job in dead],
+                             [self.listed("pending", *job) for job in left])}
+
+    @staticmethod
+    def listed(status, job_id, name, attempts, failures=1, reason="final"):
+        return {"id": job_id, "status": status, "attempts": attempts, "failures": failures,
+                "reason": reason if status == "dead" else None, "due_at": None,
+                "payload": brief(make_payload(name))}
 
 
-def promises(story, final):
-    return {violation.promise for violation in check(story.entries, final)}
+def kinds(story, final):
+    return {violation.kind for violation in check(story.entries, final)}
 
 
 def honest():
@@ -82,156 +122,157 @@ def honest():
 
 
 def test_an_honest_run_has_no_violations():
-    assert promises(honest(), honest().final(1, 1)) == set()
+    assert kinds(honest(), honest().final(1, 1)) == set()
 
 
 def test_doubts_are_not_violations():
     story = (honest().push("b", answered=False).lost_claim().at(40)
              .claim("B", "b", attempts=2, failures=1).ack("B-2", None)  # unknown, and it was done
              .push("c", answered=False))  # unknown, and it was not done
-    assert promises(story, story.final(2, 3)) == set()
+    assert kinds(story, story.final(2, 3)) == set()
 
 
 def test_an_ack_in_doubt_may_be_done_again():
     story = Story().push("a", "A").claim("A", "a").ack("A-1", None)
     story.at(40).claim("A", "a", attempts=2, failures=1).ack("A-2")
-    assert promises(story, story.final(1, 2)) == set()
+    assert kinds(story, story.final(1, 2)) == set()
 
 
 def test_a_dead_job_is_not_lost():
-    story = Story().push("a", "A").claim("A", "a").end("fail", "A-1", "dead")
-    assert promises(story, story.final(1, 1, dead=[("A", "a", 1)])) == set()
+    story = Story().push("a", "A").claim("A", "a").die("A-1")
+    assert kinds(story, story.final(1, 1, dead=[("A", "a", 1)])) == set()
 
 
 def test_a_lost_push_is_named():
     story = honest().push("b", "B")
-    assert "acknowledged push kept" in promises(story, story.final(1, 1))
+    assert "lost" in kinds(story, story.final(1, 1))
 
 
 def test_a_lost_push_is_named_even_when_the_job_was_delivered_once():
     story = honest().push("b", "B").claim("B", "b")
-    assert "acknowledged push kept" in promises(story, story.final(2, 2))
+    assert "lost" in kinds(story, story.final(2, 2))
 
 
 def test_a_resurrected_ack_is_named():
     story = honest().at(40).claim("A", "a", attempts=2, failures=1).ack("A-2")
-    assert "ack is final" in promises(story, story.final(1, 2))
+    assert "resurrected" in kinds(story, story.final(1, 2))
 
 
 def test_an_acked_job_among_the_dead_is_named():
     story = honest()
-    assert "ack is final" in promises(story, story.final(1, 1, dead=[("A", "a", 1)]))
+    assert "resurrected" in kinds(story, story.final(1, 1, dead=[("A", "a", 1)]))
 
 
 def test_a_double_lease_is_named():
     story = Story().push("a", "A").claim("A", "a").at(10)
     story.claim("A", "a", attempts=2, failures=1).ack("A-2")
-    assert promises(story, story.final(1, 2)) == {"one live lease"}
+    assert kinds(story, story.final(1, 2)) == {"double_lease"}
 
 
 @pytest.mark.parametrize("kind, status", [("fail", "retrying"), ("release", "released"),
                                           ("fail", None), ("release", None)])
 def test_a_lease_that_was_given_back_is_no_double_lease(kind, status):
-    story = Story().push("a", "A").claim("A", "a").at(10).end(kind, "A-1", status)
+    story = Story().push("a", "A").claim("A", "a").at(10).end(kind, "A-1", status,
+                                                              retry_at=moment(10))
     failures = 1 if kind == "fail" else 0
     story.claim("A", "a", attempts=2, failures=failures).ack("A-2")
-    assert promises(story, story.final(1, 2)) == set()
+    assert kinds(story, story.final(1, 2)) == set()
 
 
 def test_an_extended_lease_counts_until_its_new_end():
     story = Story().push("a", "A").claim("A", "a")
     story.end("extend", "A-1", "extended", lease_expires_at=moment(100))
     story.at(50).claim("A", "a", attempts=2, failures=1).ack("A-2")
-    assert promises(story, story.final(1, 2)) == {"one live lease"}
+    assert kinds(story, story.final(1, 2)) == {"double_lease"}
 
 
 def test_a_shortened_lease_may_end_early():
     story = Story().push("a", "A").claim("A", "a")
     story.end("extend", "A-1", "extended", lease_expires_at=moment(5))
     story.at(6).claim("A", "a", attempts=2, failures=1).ack("A-2")
-    assert promises(story, story.final(1, 2)) == set()
+    assert kinds(story, story.final(1, 2)) == set()
 
 
 def test_a_wrong_payload_is_named():
     broken = make_payload("a") | {"filler": "flipped"}
     story = Story().push("a", "A").claim("A", "a", payload=broken).ack("A-1")
-    assert promises(story, story.final(1, 1)) == {"payload intact"}
+    assert kinds(story, story.final(1, 1)) == {"corrupted"}
 
 
 def test_a_payload_of_another_job_is_named():
     story = Story().push("a", "A").push("b", "B").claim("A", "b").ack("A-1")
     story.claim("B", "b").ack("B-1")
-    assert "payload intact" in promises(story, story.final(2, 2))
+    assert "corrupted" in kinds(story, story.final(2, 2))
 
 
 def test_a_phantom_is_named():
     story = honest().claim("X", "never-pushed").ack("X-1")
-    assert "no phantom" in promises(story, story.final(2, 2))
+    assert "phantom" in kinds(story, story.final(2, 2))
 
 
 def test_two_jobs_under_one_key_are_named():
     story = Story().push("a", "A", key="k").push("b", "B", key="k")
     for job_id, name in (("A", "a"), ("B", "b")):
         story.claim(job_id, name).ack(f"{job_id}-1")
-    assert promises(story, story.final(2, 2)) == {"one job per key"}
+    assert kinds(story, story.final(2, 2)) == {"duplicate"}
 
 
 def test_two_jobs_under_one_key_are_named_when_one_push_had_no_answer():
     story = Story().push("a", answered=False, key="k").push("b", "B", key="k")
     for job_id, name in (("A", "a"), ("B", "b")):
         story.claim(job_id, name).ack(f"{job_id}-1")
-    assert promises(story, story.final(2, 2)) == {"one job per key"}
+    assert kinds(story, story.final(2, 2)) == {"duplicate"}
 
 
 def test_a_duplicate_that_names_another_job_is_named():
     story = honest().push("b", "B", key="k").push("c", "A", status="duplicate", key="k")
     story.claim("B", "b").ack("B-1")
-    assert promises(story, story.final(2, 2)) == {"one job per key"}
+    assert kinds(story, story.final(2, 2)) == {"duplicate"}
 
 
 def test_a_repeated_attempt_number_is_named():
     story = Story().push("a", "A").claim("A", "a").end("release", "A-1", "released")
     story.claim("A", "a", attempts=1, token="another").ack("another")
-    assert "attempts exact" in promises(story, story.final(1, 2))
+    assert "wrong_attempts" in kinds(story, story.final(1, 2))
 
 
 def test_an_attempt_that_nobody_made_is_named():
     story = Story().push("a", "A").claim("A", "a", attempts=2).ack("A-2")
-    assert "attempts exact" in promises(story, story.final(1, 2))
+    assert "wrong_attempts" in kinds(story, story.final(1, 2))
 
 
 def test_failures_that_were_forgotten_are_named():
-    story = Story().push("a", "A").claim("A", "a").end("fail", "A-1", "retrying")
+    story = Story().push("a", "A").claim("A", "a").fail("A-1")
     story.claim("A", "a", attempts=2, failures=0).ack("A-2")
-    assert promises(story, story.final(1, 2)) == {"failures exact"}
+    assert kinds(story, story.final(1, 2)) == {"wrong_attempts"}
 
 
 def test_a_release_counted_as_a_failure_is_named():
     story = Story().push("a", "A").claim("A", "a").end("release", "A-1", "released")
     story.claim("A", "a", attempts=2, failures=1).ack("A-2")
-    assert promises(story, story.final(1, 2)) == {"failures exact"}
+    assert kinds(story, story.final(1, 2)) == {"wrong_attempts"}
 
 
 def test_a_stale_token_that_was_accepted_is_named():
     story = Story().push("a", "A").claim("A", "a").at(40)
     story.claim("A", "a", attempts=2, failures=1).end("release", "A-1", "released").ack("A-2")
-    assert "stale token refused" in promises(story, story.final(1, 2))
+    assert "stale_token" in kinds(story, story.final(1, 2))
 
 
 def test_a_second_ack_that_was_accepted_is_named():
     story = honest().ack("A-1")
-    assert promises(story, story.final(1, 1)) == {"stale token refused"}
+    assert kinds(story, story.final(1, 1)) == {"stale_token"}
 
 
 def test_a_job_delivered_before_it_was_due_is_named():
     story = Story().push("a", "A", delay=10).claim("A", "a").ack("A-1")
-    assert promises(story, story.final(1, 1)) == {"delays kept"}
+    assert kinds(story, story.final(1, 1)) == {"early"}
 
 
 def test_a_job_delivered_after_its_death_is_named():
-    story = Story().push("a", "A").claim("A", "a").end("fail", "A-1", "dead")
+    story = Story().push("a", "A").claim("A", "a").die("A-1")
     story.claim("A", "a", attempts=2, failures=1).ack("A-2")
-    assert "dead is final" in promises(story, story.final(1, 2))
+    assert "resurrected" in kinds(story, story.final(1, 2))
 
 
 @pytest.mark.parametrize("path, value", [
@@ -240,8 +281,246 @@ def test_a_job_delivered_after_its_death_is_named():
 def test_wrong_stats_are_named(path, value):
     final = copy.deepcopy(honest().final(1, 1))
     *parents, last = path
-    node = final.stats
+    node = final[QUEUE].stats
     for parent in parents:
         node = node[parent]
     node[last] = value
-    assert promises(honest(), final) == {"stats true"}
+    assert kinds(honest(), final) == {"wrong_stats"}
+
+
+# What the commands of people change.
+
+def dead_once():
+    return Story().push("a", "A").claim("A", "a").die("A-1")
+
+
+@pytest.mark.parametrize("answer", ["done", "unknown"])
+def test_a_retried_job_may_be_delivered_again(answer):
+    story = dead_once().command("retry", "A", answer)
+    story.claim("A", "a", attempts=2, failures=0).ack("A-2")
+    assert kinds(story, story.final(1, 2, retried=1)) == set()
+
+
+def test_a_job_delivered_after_a_retry_that_was_refused_is_named():
+    story = dead_once().command("retry", "A", "skipped")
+    story.claim("A", "a", attempts=2, failures=0).ack("A-2")
+    assert kinds(story, story.final(1, 2)) == {"resurrected"}
+
+
+def test_failures_that_a_retry_did_not_forget_are_named():
+    story = dead_once().command("retry", "A")
+    story.claim("A", "a", attempts=2, failures=1).ack("A-2")
+    assert kinds(story, story.final(1, 2, retried=1)) == {"wrong_attempts"}
+
+
+def test_a_retry_before_the_time_is_not_early():
+    story = Story().push("a", "A").claim("A", "a").fail("A-1", wait=60).command("retry", "A")
+    story.claim("A", "a", attempts=2, failures=0).ack("A-2")
+    assert kinds(story, story.final(1, 2, retried=1)) == set()
+
+
+@pytest.mark.parametrize("answer", ["done", "unknown"])
+def test_a_purged_job_is_not_lost(answer):
+    story = dead_once().command("purge", "A", answer)
+    assert kinds(story, story.final(1, 1, purged=1)) == set()
+
+
+def test_a_purge_that_was_refused_loses_nothing():
+    story = dead_once().command("purge", "A", "skipped")
+    assert "lost" in kinds(story, story.final(1, 1, purged=1))
+
+
+def test_a_job_delivered_after_its_purge_is_named():
+    story = dead_once().command("retry", "A", "unknown").command("purge", "A")
+    story.claim("A", "a", attempts=2, failures=0).ack("A-2")
+    assert "resurrected" in kinds(story, story.final(1, 2))
+
+
+def test_claims_after_a_purge_in_doubt_say_nothing_about_it():
+    story = dead_once().command("purge", "A", "unknown").lost_claim().command("retry", "A")
+    story.claim("A", "a", attempts=2, failures=0).ack("A-2")
+    assert kinds(story, story.final(1, 2, retried=1)) == set()
+
+
+# Leases and their time.
+
+def test_a_token_refused_while_its_lease_lasts_is_named():
+    story = Story().push("a", "A").claim("A", "a").end("ack", "A-1", "rejected")
+    story.at(40).claim("A", "a", attempts=2, failures=1).ack("A-2")
+    assert kinds(story, story.final(1, 2)) == {"double_lease"}
+
+
+def test_a_token_accepted_after_its_lease_has_expired_is_named():
+    story = Story().push("a", "A").claim("A", "a").at(40).ack("A-1")
+    assert kinds(story, story.final(1, 1)) == {"stale_token"}
+
+
+def test_a_retry_before_its_time_is_named():
+    story = Story().push("a", "A").claim("A", "a").fail("A-1", wait=60)
+    story.claim("A", "a", attempts=2, failures=1).ack("A-2")
+    assert kinds(story, story.final(1, 2)) == {"early"}
+
+
+def test_a_released_job_delivered_before_its_delay_is_over_is_named():
+    story = Story().push("a", "A").claim("A", "a").end("release", "A-1", "released", {"delay": 5})
+    story.claim("A", "a", attempts=2).ack("A-2")
+    assert kinds(story, story.final(1, 2)) == {"early"}
+
+
+# Deaths. The cap is four failures.
+
+def failed_times(count):
+    story = Story().push("a", "A")
+    for attempt in range(1, count + 1):
+        story.claim("A", "a", attempts=attempt, failures=attempt - 1)
+        story.fail(f"A-{attempt}", "dead" if attempt == count else "retrying")
+    return story
+
+
+@pytest.mark.parametrize("failures, expected", [(3, {"wrong_death"}), (4, set())])
+def test_a_job_that_dies_too_early_is_named(failures, expected):
+    story = failed_times(failures)
+    dead = [("A", "a", failures, failures, "max_attempts")]
+    assert kinds(story, story.final(1, failures, dead)) == expected
+
+
+def test_a_job_that_outlives_its_last_failure_is_named():
+    story = failed_times(5)
+    assert kinds(story, story.final(1, 5, [("A", "a", 5, 5, "max_attempts")])) == {"wrong_death"}
+
+
+def test_a_dead_job_whose_reason_nobody_gave_is_named():
+    story = Story().push("a", "A").claim("A", "a").fail("A-1", None)
+    assert kinds(story, story.final(1, 1, [("A", "a", 1, 1, "final")])) == {"wrong_death"}
+
+
+def test_a_final_failure_that_is_retried_is_named():
+    story = Story().push("a", "A").claim("A", "a").fail("A-1", final=True)
+    story.claim("A", "a", attempts=2, failures=1).ack("A-2")
+    assert kinds(story, story.final(1, 2)) == {"wrong_death"}
+
+
+def test_a_job_that_died_as_corrupt_is_named():
+    story = Story().push("a", "A").claim("A", "a").die("A-1")
+    assert kinds(story, story.final(1, 1, [("A", "a", 1, 1, "corrupt")])) == {"corrupted"}
+
+
+# What is there and cannot be had, and what should not be there.
+
+def test_a_job_that_is_never_handed_out_is_named():
+    story = honest().push("b", "B")
+    assert kinds(story, story.final(2, 1, left=[("B", "b", 0)])) == {"stuck"}
+
+
+def test_a_job_whose_push_was_refused_is_named():
+    story = honest().push("b", status="rejected").claim("B", "b").ack("B-1")
+    assert kinds(story, story.final(2, 2)) == {"phantom"}
+
+
+def test_a_priority_that_changed_is_named():
+    story = Story().push("a", "A", priority=10).claim("A", "a", priority=11).ack("A-1")
+    assert kinds(story, story.final(1, 1)) == {"corrupted"}
+
+
+# Order.
+
+def two_jobs(**second):
+    return Story().push("a", "A").push("b", "B", **second)
+
+
+def test_jobs_in_their_order_are_no_violation():
+    story = two_jobs().claim("A", "a").claim("B", "b").ack("A-1").ack("B-1")
+    assert kinds(story, story.final(2, 2)) == set()
+
+
+def test_a_job_that_overtakes_an_earlier_one_is_named():
+    story = two_jobs().claim("B", "b").claim("A", "a").ack("A-1").ack("B-1")
+    assert kinds(story, story.final(2, 2)) == {"wrong_order"}
+
+
+def test_a_job_that_comes_back_to_its_place_is_no_violation():
+    story = two_jobs().claim("A", "a").end("release", "A-1", "released").claim("B", "b")
+    story.claim("A", "a", attempts=2).ack("A-2").ack("B-1")
+    assert kinds(story, story.final(2, 3)) == set()
+
+
+def test_an_urgent_job_may_overtake():
+    story = two_jobs(priority=10).claim("B", "b", priority=10).claim("A", "a")
+    story.ack("A-1").ack("B-1")
+    assert kinds(story, story.final(2, 2)) == set()
+
+
+def test_an_urgent_job_that_has_to_wait_is_named():
+    story = two_jobs(priority=10).claim("A", "a").claim("B", "b", priority=10)
+    story.ack("A-1").ack("B-1")
+    assert kinds(story, story.final(2, 2)) == {"wrong_order"}
+
+
+def test_jobs_of_different_fairness_keys_have_no_order():
+    story = two_jobs(fairness_key="acme").claim("B", "b").claim("A", "a").ack("A-1").ack("B-1")
+    assert kinds(story, story.final(2, 2)) == set()
+
+
+def test_pushes_at_the_same_time_have_no_order():
+    story = two_jobs().claim("B", "b").claim("A", "a").ack("A-1").ack("B-1")
+    story.entries[0].replied = story.entries[1].replied
+    assert kinds(story, story.final(2, 2)) == set()
+
+
+def test_claims_at_the_same_time_have_no_order():
+    story = two_jobs().claim("B", "b").claim("A", "a").ack("A-1").ack("B-1")
+    story.entries[2].replied = story.entries[3].replied
+    assert kinds(story, story.final(2, 2)) == set()
+
+
+def test_a_delayed_job_keeps_nobody_waiting():
+    story = Story().push("a", "A", delay=1).push("b", "B").claim("B", "b").ack("B-1").at(2)
+    story.claim("A", "a").ack("A-1")
+    assert kinds(story, story.final(2, 2)) == set()
+
+
+@pytest.mark.parametrize("order, expected", [("AB", set()), ("BA", {"wrong_order"})])
+def test_jobs_of_one_push_have_their_order_in_one_claim(order, expected):
+    story = Story().push_all([("a", "A"), ("b", "B")])
+    story.claim_all(*((job_id, job_id.lower()) for job_id in order)).ack("A-1").ack("B-1")
+    assert kinds(story, story.final(2, 2)) == expected
+
+
+def test_jobs_of_one_push_have_their_order_across_claims():
+    story = Story().push_all([("a", "A"), ("b", "B")]).claim("B", "b").claim("A", "a")
+    story.ack("A-1").ack("B-1")
+    assert kinds(story, story.final(2, 2)) == {"wrong_order"}
+
+
+# The journal.
+
+def test_a_journal_is_read_as_it_was_written(tmp_path):
+    journal = WrittenJournal(tmp_path / "journal")
+    answered = journal.begin("push", QUEUE, {"jobs": []})
+    unanswered = journal.begin("claim", QUEUE, {"max": 1})
+    refused = journal.begin("claim", QUEUE, {"max": 1})
+    cut_off = journal.begin("ack", "", {"leases": []})
+    journal.lost(unanswered)
+    journal.replied(answered, 200, {"results": []})
+    journal.replied(refused, 503, {"error": {}})
+    journal.sync()
+    entries = read_journal(tmp_path / "journal")
+    assert cut_off == len(entries)
+    assert [entry.outcome for entry in entries] == ["replied", "unknown", "not_sent", "unknown"]
+    assert [entry.kind for entry in entries] == ["push", "claim", "claim", "ack"]
+    assert entries[0].sent <= entries[1].sent <= entries[1].lost <= entries[0].replied
+    assert entries[3].over == float("inf")
+
+
+@pytest.mark.parametrize("status, reply, outcome", [
+    (200, {"results": []}, "replied"), (409, {"results": [], "error": {}}, "replied"),
+    (404, {"purged": 0}, "replied"), (400, {"error": {}}, "not_sent"),
+    (503, {"error": {}}, "not_sent"), (500, {"error": {}}, "unknown")])
+def test_what_a_reply_says_about_its_request(status, reply, outcome):
+    assert outcome_of(status, reply) == outcome
+
+
+def test_every_kind_of_violation_is_tested_here():
+    with open(__file__) as file:
+        text = file.read()
+    assert not [kind for kind in KINDS if f'"{kind}"' not in text]

@@ -1,0 +1,55 @@
+"""Counts and totals: after the drain each job that was ever stored has been seen, and how often it
+was leased is in its last delivery or in its record as a dead job. So all numbers are known, exactly
+or, where answers are missing, within bounds."""
+
+
+def stats_violations(history):
+    for queue, final in history.finals.items():
+        jobs = [job for job in history.jobs.values() if job.queue == queue]
+        yield from (f"{queue}: {text}" for text in queue_violations(history, final, jobs))
+
+
+def queue_violations(history, final, jobs):
+    stats, totals = final.stats, final.stats["totals"]
+    known = [job for job in jobs if job.name is not None or job.leases]
+    ended = [job for job in known if not job.dead and not job.left]
+    acked = sum(job.acked == "yes" for job in ended)
+    purged = sum(job.acked == "no" for job in ended)
+    doubtful = len(ended) - acked - purged
+    retried = [command.done for job in jobs for command in job.commands
+               if command.kind == "retry" and command.done is not False]
+    ids_retried = sum(done is True for done in retried)
+    leases = sum(last_attempt(job) for job in known)
+    unseen = sum(unseen_leases(history, job) for job in known)
+    yield from (f"{name} is {value}, should be {low} to {high}" for name, value, low, high in (
+        ("dead", stats["dead"], len(final.dead), len(final.dead)),
+        ("all that is neither dead nor completed", sum(
+            stats[status] for status in ("scheduled", "pending", "active", "failed")),
+         len(final.left), len(final.left)),
+        ("completed", stats["completed"], acked, acked + doubtful),
+        ("totals.completed", totals["completed"], acked, acked + doubtful),
+        ("totals.pushed", totals["pushed"], len(known), len(known)),
+        ("totals.purged", totals["purged"], purged, purged + doubtful),
+        ("totals.claimed", totals["claimed"], leases, leases + unseen),
+        ("totals.retried", totals["retried"], ids_retried, len(retried)),
+        ("totals.dropped", totals["dropped"], 0, 0),
+        ("totals.expired", totals["expired"], 0, 0),
+        ("pushed less completed and purged", totals["pushed"] - totals["completed"]
+         - totals["purged"], len(final.dead) + len(final.left), len(final.dead) + len(final.left)),
+    ) if not low <= value <= high)
+
+
+def last_attempt(job):
+    listed = job.dead or job.left
+    if listed:
+        return listed["attempts"]
+    return job.leases[-1].attempts if job.leases else 0
+
+
+def unseen_leases(history, job):
+    """How many more it may have had: of one that was purged nobody knows the last."""
+    if job.dead or job.left or not job.possibly("purge"):
+        return 0
+    since = job.leases[-1].claim.sent if job.leases else 0.0
+    until = max(command.entry.over for command in job.commands if command.kind == "purge")
+    return history.unknown_claims.between(job.queue, since, until)
