@@ -4,11 +4,12 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 DATA    ?= ./.reprise-data
 ARGS    ?=
+TARGET  ?=
+SECONDS ?= 60
 JOBS    ?= $(shell nproc)
+CYCLES  ?= 10000
 
 BIN  := build/release/reprise
-# In CI a warning is an error; elsewhere a newer compiler must not stop anyone.
-ASAN := $(if $(CI),ci,asan)
 
 # build.ninja is written last, so its presence means that configuring succeeded; from then on
 # Ninja notices changes in the CMake files itself.
@@ -19,8 +20,8 @@ endef
 
 cxx_files = $(shell find src tests bench -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
-.PHONY: help setup build serve test bench bench-storage install sanitize sanitize-asan \
-        sanitize-tsan format format-check lint clean
+.PHONY: help setup build serve test crash crash-points load soak bench bench-storage install \
+        sanitize sanitize-asan sanitize-tsan fuzz format format-check lint clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -37,6 +38,25 @@ serve: build  ## build, then run a server on ./.reprise-data with examples/shop;
 test: setup  ## build and run every test
 	$(call cmake_build,release)
 	@scripts/test
+
+crash: setup  ## kill a server under load CYCLES=10000 times and check what its clients were told
+	$(call cmake_build,release,reprise)
+	@exec scripts/crash --cycles $(CYCLES)
+
+crash-points: setup  ## kill, and fail, the binary at every call to its disk: about an hour
+	$(call cmake_build,release,reprise)
+	@DISK_POINTS=all scripts/test --only 'crash_points or disk_errors' e2e
+
+# The figures are printed, so the runner is called without what scripts/test would hide.
+pytest = REPRISE_BIN=$(CURDIR)/$(BIN) PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m pytest -q -s -p no:cacheprovider
+
+load: setup  ## thousands of clients, queues and due jobs at once; the figures are printed
+	$(call cmake_build,release,reprise)
+	@LOAD=full $(pytest) tests/e2e/test_load.py
+
+soak: setup  ## an hour of load with faults, then ten million jobs; SOAK_MINUTES=5 for another time
+	$(call cmake_build,release,reprise)
+	@SOAK_MINUTES=$(or $(SOAK_MINUTES),60) $(pytest) tests/e2e/test_soak.py
 
 bench: setup  ## build and run the benchmarks; options in ARGS=
 	@scripts/setup beanstalkd redis-server
@@ -61,15 +81,23 @@ install: build  ## install under PREFIX=/usr/local, staged into DESTDIR=
 
 sanitize: sanitize-asan sanitize-tsan  ## the tests under Address-, UB- and ThreadSanitizer
 
+# Not the command line's: it runs for a moment, on what its user types, and takes a fifth of the build.
+asan_modules := base model engine storage hooks broker runbook worker server webhook client spool test_support sim
+asan_tests   := ^($(subst $() ,|,$(asan_modules)))\.
 sanitize-asan: setup
-	$(call cmake_build,$(ASAN))
-	@scripts/test --preset $(ASAN) --whole unit sim
+	$(call cmake_build,asan,$(addsuffix _test,$(asan_modules)))
+	@scripts/test --preset asan --whole --only '$(asan_tests)' unit sim
 
 # Only what has threads; everything else is owned by one.
 threaded = ^(broker|server|webhook)\.|^spool\.(DrainTest|.*Removals)|^worker\.(StepRunner|ThreadLoop|QueueWorker)|^hooks\.(HookRunner|Nursery)|^storage\..*(Conformance.*/(Durable|Restless)|Backup|SegmentPool|FullDisk|Reclaim)
 sanitize-tsan: setup
 	$(call cmake_build,tsan,broker_test hooks_test server_test spool_test storage_test webhook_test worker_test)
 	@scripts/test --preset tsan --whole --only '$(threaded)' unit
+
+fuzz: setup  ## the fuzz targets; one: TARGET=record_fuzz; how long each: SECONDS=60
+	@scripts/setup clang-14 libclang-rt-14-dev llvm-14
+	$(call cmake_build,fuzz,$(if $(TARGET),$(TARGET),fuzz_targets))
+	@scripts/fuzz --seconds $(SECONDS) $(TARGET)
 
 format: setup  ## rewrite the C++ files in the project's format
 	@clang-format-14 -i $(cxx_files)

@@ -18,6 +18,12 @@ function(reprise_module name)
   list(TRANSFORM arg_DEPS PREPEND "reprise::")
   list(TRANSFORM arg_TEST_DEPS PREPEND "reprise::")
 
+  foreach(source IN LISTS arg_SRCS arg_TESTS)
+    if("${name}/${source}" IN_LIST reprise_compiled_alone)
+      set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+
   if(arg_SRCS)
     add_library(reprise_${name} STATIC ${arg_SRCS})
     set(scope PUBLIC)

@@ -18,16 +18,15 @@ add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtu
                     -Wno-missing-field-initializers)
 # GCC 12 takes the inactive side of a variant for an uninitialised value; the sanitizers and
 # clang-tidy look for real ones.
-add_compile_options(-Wno-maybe-uninitialized)
-if(REPRISE_WERROR)
-  add_compile_options(-Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-Wno-maybe-uninitialized)
 endif()
 
 if(REPRISE_SANITIZE)
   # A report must fail the test that caused it, so undefined behaviour stops the process too.
   add_compile_options(-fsanitize=${REPRISE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${REPRISE_SANITIZE})
-  if(REPRISE_SANITIZE MATCHES "thread")
+  if(REPRISE_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-Wno-tsan)  # Asio's fences: known to TSan as unsupported, no finding of ours
   endif()
   if(REPRISE_SANITIZE MATCHES "undefined")
@@ -35,6 +34,12 @@ if(REPRISE_SANITIZE)
     # every object for a wrong one. Objects used after their end are AddressSanitizer's to find.
     add_compile_options(-fno-sanitize=vptr)
   endif()
+endif()
+
+# libFuzzer has to know which code an input reaches.
+if(REPRISE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(REPRISE_LIBFUZZER ON)
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 # With a base directory a second checkout finds what the first one compiled.

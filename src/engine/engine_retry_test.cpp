@@ -281,19 +281,20 @@ TEST_F(EngineRetry, OtherJobsAreRefusedByTheirStatus) {
     Seq seq;
     JobStatus status;
   };
-  for (const auto& [seq, status] :
+  for (const Case& each :
        {Case{jobs[0].token.job.seq, JobStatus::completed},
         Case{jobs[1].token.job.seq, JobStatus::active}, Case{scheduled, JobStatus::scheduled},
         Case{due, JobStatus::pending},  // no tick has noticed it yet
         Case{pending, JobStatus::pending}}) {
     expect_no_change([&] {
-      for (const SelectionReply& reply : {retry({seq}), purge({seq})}) {
+      for (const SelectionReply& reply : {retry({each.seq}), purge({each.seq})}) {
         EXPECT_EQ(reply.done, 0U);
         EXPECT_THAT(reply.not_found, IsEmpty());
         ASSERT_THAT(reply.skipped, SizeIs(1));
-        EXPECT_EQ(reply.skipped[0].id, encode_job_id(seq));
-        EXPECT_EQ(reply.skipped[0].status, status);
-        EXPECT_THAT(reply.skipped[0].reason, HasSubstr(" is " + std::string(status_name(status))));
+        EXPECT_EQ(reply.skipped[0].id, encode_job_id(each.seq));
+        EXPECT_EQ(reply.skipped[0].status, each.status);
+        EXPECT_THAT(reply.skipped[0].reason,
+                    HasSubstr(" is " + std::string(status_name(each.status))));
         EXPECT_EQ(reply.first_refusal->code, Errc::wrong_status);
       }
     });

@@ -155,8 +155,7 @@ ThrottleSet* Throttles::acquire(const std::string& ns, const std::vector<std::st
   buckets.reserve(keys.size());
   for (const std::string& key : keys) buckets.push_back(&bucket_of(ns, key));
   std::ranges::sort(buckets, {}, [](const Bucket* bucket) { return bucket->serial; });
-  const auto repeated = std::ranges::unique(buckets);
-  buckets.erase(repeated.begin(), repeated.end());
+  buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
   auto& set = sets_[buckets];
   if (!set) {
     set = std::make_unique<ThrottleSet>();
@@ -177,8 +176,7 @@ ThrottleSet* Throttles::find_set(const std::string& ns,
     buckets.push_back(found->second.get());
   }
   std::ranges::sort(buckets, {}, [](const Bucket* bucket) { return bucket->serial; });
-  const auto repeated = std::ranges::unique(buckets);
-  buckets.erase(repeated.begin(), repeated.end());
+  buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
   const auto found = sets_.find(buckets);
   return found == sets_.end() ? nullptr : found->second.get();
 }
@@ -347,7 +345,7 @@ void Throttles::wake(Timestamp now, const std::function<void(Strand&, Lane)>& wo
     std::vector<LineKey> turns;
     for (const auto& [key, line] : bucket->lines) turns.push_back(key);
     const LineKey last_of_queue{bucket->last_served, Lane::retry};
-    std::ranges::rotate(turns, std::ranges::upper_bound(turns, last_of_queue));
+    std::rotate(turns.begin(), std::ranges::upper_bound(turns, last_of_queue), turns.end());
     for (const LineKey& key : turns) wake_line(*bucket, key, now, woken);
   }
 }

@@ -132,7 +132,8 @@ std::optional<WebhookKey> parse_webhook_key(std::string_view key) {
 
 // Our prefixes do not end in 0xFF.
 std::string prefix_end(std::string_view prefix) {
-  std::string end(prefix);
+  std::string end(prefix.substr(0, prefix.find_last_not_of('\xFF') + 1));
+  REPRISE_CHECK(!end.empty());
   ++end.back();
   return end;
 }

@@ -157,6 +157,8 @@ TEST(NoteKey, SortsByItsKeyAndSharesItsPrefixes) {
   EXPECT_LT(note_key("worker/shop/z"), prefix_end(note_key("worker/shop/")));
   EXPECT_GT(note_key("worker/shop2"), prefix_end(note_key("worker/shop/")));
   EXPECT_LT(note_key("\xFF\xFF"), prefix_end(kNotePrefix));
+  EXPECT_LT(note_key("a\xFF\xFF"), prefix_end(note_key("a\xFF")));
+  EXPECT_EQ(prefix_end(note_key("a\xFF")), note_key("b"));
 }
 
 TEST(MetaKeys, AreDistinct) {

@@ -2,26 +2,26 @@
 // run. For more than that, link the target with libFuzzer instead of this file.
 //
 //   hook_protocol_fuzz [iterations [seed]]      REPRISE_FUZZ_ITERATIONS, REPRISE_FUZZ_SEED
-//   hook_protocol_fuzz --write-seeds DIRECTORY  as a corpus for libFuzzer
+//   REPRISE_FUZZ_CORPUS                     a directory of more valid inputs
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "fuzz/fuzz.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-
 namespace {
 
 using reprise::SeededRandom;
 
-constexpr std::uint64_t kDefaultIterations = 1'000'000;
+constexpr std::uint64_t kDefaultIterations = 100'000;
 
 void run(const std::string& input) {
   // A copy of the exact size, so that a sanitizer sees a read past the end.
@@ -64,13 +64,6 @@ void damage(std::string& input, const std::vector<std::string>& seeds, SeededRan
   }
 }
 
-// Most damage should reach the decoders, so most frames get a length that fits.
-void repair_length(std::string& input) {
-  if (input.size() < 4) return;
-  const auto size = static_cast<std::uint32_t>(input.size() - 4);
-  std::memcpy(input.data(), &size, sizeof size);
-}
-
 std::uint64_t setting(int count, char** arguments, int index, const char* name,
                       std::uint64_t fallback) {
   if (index < count) return std::strtoull(arguments[index], nullptr, 10);
@@ -78,21 +71,26 @@ std::uint64_t setting(int count, char** arguments, int index, const char* name,
   return fallback;
 }
 
-int write_seeds(const std::string& directory) {
-  int number = 0;
-  for (const std::string& seed : reprise::fuzz::seeds()) {
-    std::ofstream file(directory + "/seed" + std::to_string(++number), std::ios::binary);
-    file << seed;
-    if (!file.flush()) return 1;
+// The files of the corpus are valid inputs too, and those that found a fault once.
+std::vector<std::string> inputs() {
+  std::vector<std::string> inputs = reprise::fuzz::seeds();
+  const char* directory = std::getenv("REPRISE_FUZZ_CORPUS");
+  if (directory == nullptr || !std::filesystem::is_directory(directory)) return inputs;
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    paths.push_back(entry.path());
   }
-  return 0;
+  std::sort(paths.begin(), paths.end());
+  for (const auto& path : paths) {
+    std::ifstream file(path, std::ios::binary);
+    inputs.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  return inputs;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count == 3 && std::strcmp(arguments[1], "--write-seeds") == 0)
-    return write_seeds(arguments[2]);
   const std::uint64_t iterations =
       setting(count, arguments, 1, "REPRISE_FUZZ_ITERATIONS", kDefaultIterations);
   const std::uint64_t seed = setting(count, arguments, 2, "REPRISE_FUZZ_SEED", 1);
@@ -100,14 +98,17 @@ int main(int count, char** arguments) {
   std::printf("%llu iterations from seed %llu\n", static_cast<unsigned long long>(iterations),
               static_cast<unsigned long long>(seed));
   std::fflush(stdout);
-  const std::vector<std::string> seeds = reprise::fuzz::seeds();
+  const std::vector<std::string> seeds = inputs();
+  if (seeds.empty()) {
+    std::fputs("no input to start from: REPRISE_FUZZ_CORPUS names no directory\n", stderr);
+    return 2;
+  }
   for (const std::string& each : seeds) run(each);
   SeededRandom random(seed);
   for (std::uint64_t i = 0; i < iterations; ++i) {
     std::string input = seeds[random.below(seeds.size())];
     for (std::uint64_t times = random.below(4) + 1; times > 0; --times)
       damage(input, seeds, random);
-    if (random.below(8) != 0) repair_length(input);
     run(input);
   }
   return 0;

@@ -132,6 +132,11 @@ RunBatch batch_of(HookKind hook, bool with_payloads) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace reprise::hooks;
   std::string_view in(reinterpret_cast<const char*>(data), size);
+  // Most damage should reach the decoders, whatever length stands in front.
+  if (in.size() >= sizeof(std::uint32_t)) {
+    check_host_side(in.substr(sizeof(std::uint32_t)));
+    check_broker_side(in.substr(sizeof(std::uint32_t)));
+  }
   while (true) {
     const auto frame = take_frame(in);
     if (!frame || !*frame) break;

@@ -50,7 +50,7 @@ void Model::define_hooks(Queue& queue, Timestamp now) {
       }
       continue;
     }
-    if (!hook) hook.emplace();
+    if (!hook) hook = Hook{};
     if (hook->stats.version != version) {
       hook->breaker = BreakerState::closed;
       hook->stats.version = version;
@@ -124,7 +124,8 @@ std::vector<HookWork> Model::take_hook_work(std::span<const HookCallId> ids) {
   std::size_t asked = 0;
   std::map<QueueNumber, Queue*> by_number;
   for (auto& [name, queue] : queues_) by_number[queue.record.number] = &queue;
-  for (auto& [number, queue] : by_number) {
+  for (const auto& numbered : by_number) {
+    Queue* const queue = numbered.second;
     for (const HookKind kind : kHookKinds) {
       std::optional<Hook>& hook = queue->hooks[index_of(kind)];
       if (!hook) continue;
@@ -139,7 +140,7 @@ std::vector<HookWork> Model::take_hook_work(std::span<const HookCallId> ids) {
         if (ticket.call != 0) continue;
         require(asked < ids.size(), "a hook is not asked");
         ticket.call = ids[asked++];
-        work.emplace_back(HookCall{ticket.call, number, kind, message_of(*queue, ticket)});
+        work.emplace_back(HookCall{ticket.call, numbered.first, kind, message_of(*queue, ticket)});
       }
     }
   }

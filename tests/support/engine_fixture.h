@@ -113,7 +113,9 @@ class EngineFixture : public testing::Test {
       std::vector<Seq> seqs;
     };
     std::vector<Alike> fresh;
-    for (const auto& [key, record] : ledger_.jobs) {
+    for (const auto& job : ledger_.jobs) {
+      const auto& key = job.first;
+      const auto& record = job.second;
       const auto state = ledger_.states.find(key);
       if (state == ledger_.states.end() && record->expires_at == kNever) {
         const auto alike = std::ranges::find_if(fresh, [&](const Alike& jobs) {
