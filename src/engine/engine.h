@@ -364,6 +364,7 @@ class Engine {
 
   // engine_throttles.cpp
   void wake_throttled(Timestamp now);
+  void wake_throttled_of(const std::vector<QueueState*>& queues, Timestamp now);
 
   // engine_burial.cpp
   // The caller has ended its lease or taken it out of its lane, and called forget_job().

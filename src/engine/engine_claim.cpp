@@ -18,6 +18,7 @@ std::optional<Result<ClaimReply>> Engine::claim(ClaimId id, ClaimCommand command
   const std::vector<QueueState*> queues = queues_of(command);
   if (queues.empty()) return queue_not_found(command.queue);
   command.max = std::max(command.max, 1U);  // a claim for nothing would wait for ever
+  wake_throttled_of(queues, now);
   StepBudget budget;
   ClaimReply reply;
   if (queues.size() == 1) {

@@ -55,6 +55,20 @@ std::vector<ThrottleStats> Engine::list_throttles(const std::string& ns, Timesta
   return throttles_.list(ns, now);
 }
 
+// Tokens that have come meanwhile are for those in line, whether or not a tick has told them. Who
+// waits elsewhere, and who is left over here, is served by the tick that is due.
+void Engine::wake_throttled_of(const std::vector<QueueState*>& queues, Timestamp now) {
+  if (throttles_.next_wake() > now) return;
+  for (QueueState* queue : queues) {
+    bool any = false;
+    throttles_.wake_lines_of(queue->record.number, now, [&](Strand& strand, Lane lane) {
+      queue->jobs.look_again(strand, lane);
+      any = true;
+    });
+    if (any) look_again_later(*queue);
+  }
+}
+
 void Engine::wake_throttled(Timestamp now) {
   if (throttles_.next_wake() > now) return;
   std::vector<QueueNumber> turns;

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "support/engine_fixture.h"
+#include "support/seeds.h"
 
 namespace reprise {
 namespace {
@@ -270,6 +272,54 @@ TEST_F(EngineThrottles, KeysThatWaitForOneGetItByTheirWeights) {
   EXPECT_NEAR(given["1"], 20, 2);
   EXPECT_NEAR(given["2"], 40, 2);
   EXPECT_NEAR(given["3"], 60, 2);
+}
+
+// A token may be claimed before it comes, after that, and before the server has noticed that it has
+// come: the shares are the same, in any run of deliveries.
+TEST_F(EngineThrottles, WhenATokenIsClaimedMakesNoDifferenceToTheShares) {
+  enum class Comes { before, after, unnoticed };
+  set_empty("api", {200, 1s});
+  for (std::uint64_t seed = 0; seed < test::seed_count(20); ++seed) {
+    SCOPED_TRACE(seed);
+    SeededRandom random(seed);
+    const std::string number = std::to_string(seed);
+    for (int i = 0; i < 100; ++i) push("a", needing({"api"}, "a" + number, 1));
+    for (int i = 0; i < 100; ++i) push("b", needing({"api"}, "b" + number, 3));
+    double of_a = 0;
+    for (int given = 1; given <= 100; ++given) {
+      const Comes comes{static_cast<int>(random.below(3))};
+      Names got;
+      if (comes == Comes::before) {
+        // At once if the server was late with the last one, which is made up for.
+        const auto at_once = engine_->claim(1'000'000, {.queue = queue_, .wait = 1min}, now());
+        if (at_once) got = names((*at_once)->jobs);
+      }
+      advance(std::chrono::milliseconds(5 + random.below(4)));
+      if (comes != Comes::unnoticed) ticks_until_idle();
+      if (got.empty()) got = comes == Comes::before ? answered() : names(claim());
+      ASSERT_THAT(got, SizeIs(1)) << "delivery " << given;
+      if (got.front() == "a") ++of_a;
+      ASSERT_NEAR(of_a, given / 4.0, 2) << "delivery " << given;
+    }
+    unset("api");
+    claim_all();
+    set_empty("api", {200, 1s});
+  }
+}
+
+TEST_F(EngineThrottles, ManyTokensAtOnceAreSharedByWeightToo) {
+  set_empty("api", {10, 1s}, 10);
+  for (int i = 0; i < 200; ++i) push("a", needing({"api"}, "a", 1));
+  for (int i = 0; i < 200; ++i) push("b", needing({"api"}, "b", 3));
+  std::ptrdiff_t of_a = 0;
+  for (int given = 10; given <= 200; given += 10) {
+    advance(1s);
+    if (given % 20 == 0) ticks_until_idle();
+    const Names got = names(claim(100));
+    ASSERT_THAT(got, SizeIs(10));
+    of_a += std::ranges::count(got, "a");
+    ASSERT_NEAR(static_cast<double>(of_a), given / 4.0, 2) << "delivery " << given;
+  }
 }
 
 TEST_F(EngineThrottles, QueuesThatWaitForOneTakeTurns) {

@@ -341,13 +341,7 @@ std::optional<PendingJobs::Next> PendingJobs::next(Lane lane, std::optional<std:
       set_aside(*key);
       continue;
     }
-    if (Throttles::Bucket* bucket = throttles_.lacking(strand, lane, now)) {
-      unlist(strand, lane);
-      leave_throttle(strand, lane);
-      throttles_.park(strand, lane, *bucket, now);
-      refresh(*key, lane);
-      continue;
-    }
+    if (waits_for_token(strand, lane, now)) continue;
     if (lane == Lane::fresh) {
       const auto [priority, seq] = strand.fresh.front();
       return Next{&strand, lane, priority, {Timestamp{}, seq}};
@@ -355,6 +349,16 @@ std::optional<PendingJobs::Next> PendingJobs::next(Lane lane, std::optional<std:
     return Next{&strand, lane, Priority{}, *strand.retry->begin()};
   }
   return std::nullopt;
+}
+
+bool PendingJobs::waits_for_token(Strand& strand, Lane lane, Timestamp now) {
+  Throttles::Bucket* bucket = throttles_.lacking(strand, lane, now);
+  if (bucket == nullptr) return false;
+  unlist(strand, lane);
+  leave_throttle(strand, lane);
+  throttles_.park(strand, lane, *bucket, now);
+  refresh(strand.key, lane);
+  return true;
 }
 
 // The key has as many leases as it may have. Whoever waits for the same token as one of its strands
@@ -408,6 +412,11 @@ void PendingJobs::delivered(const Next& next, Timestamp now) {
   }
   deliveries_.add(key.name, now);
   lost_job(*next.strand, next.lane);
+  // It is in line for the next token from now on, not only when somebody claims: those in line
+  // would be given that without it.
+  if (next.strand->has_jobs(next.lane)) waits_for_token(*next.strand, next.lane, now);
+  throttles_.pass_on(*next.strand, next.lane, now,
+                     [this](Strand& strand, Lane lane) { look_again(strand, lane); });
 }
 
 void PendingJobs::passed_over(const Next& next) { lost_job(*next.strand, next.lane); }

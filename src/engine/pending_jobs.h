@@ -138,6 +138,8 @@ class PendingJobs {
   bool erase_fresh_if(Strand& strand, Seq seq, const Erase& erase);
   // It waits for no token and keeps none from others.
   void leave_throttle(Strand& strand, Lane lane);
+  // Puts the strand in line if its next job needs a token that is not there.
+  bool waits_for_token(Strand& strand, Lane lane, Timestamp now);
   void set_aside(FairKey& key);
 
   struct KeyHash {

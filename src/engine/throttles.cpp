@@ -214,11 +214,14 @@ Throttles::Bucket* Throttles::lacking(const Strand& strand, Lane lane, Timestamp
   Timestamp worst_at = Timestamp::min();
   for (Bucket* bucket : strand.throttled->set->buckets) {
     if (!bucket->limit) continue;
-    // Those that were woken before it have the first claim.
+    // Those that were woken before it have the first claim. One that was not woken takes its place
+    // in a line if there is one: two orders would not add up to fair shares. One that was must not,
+    // as strands with several buckets would wait for each other.
     const Line* line = line_of(*bucket, strand, lane);
     std::uint64_t before = line == nullptr ? 0 : line->woken;
-    if (wait.bucket == bucket && wait.woken) --before;
-    if (bucket->tokens->whole_tokens(now) > before) continue;
+    if (wait.woken && wait.bucket == bucket) --before;
+    const bool joins_line = !wait.woken && line != nullptr && !line->waiting.empty();
+    if (!joins_line && bucket->tokens->whole_tokens(now) > before) continue;
     // It waits where it has to wait longest, so that it is woken as seldom as possible.
     const Timestamp at = bucket->tokens->next_token(now);
     if (worst == nullptr || at > worst_at) {
@@ -272,7 +275,11 @@ void Throttles::park(Strand& strand, Lane lane, Bucket& bucket, Timestamp now) {
   wait.serial = next_serial_++;
   line.waiting.insert({wait.finish, wait.serial, &strand});
   ++bucket.waiting;
-  arm_for_next_token(bucket, now);
+  if (may_wake(bucket, line, now)) {
+    arm(bucket, now, For::look);
+  } else {
+    arm_for_next_token(bucket, now);
+  }
 }
 
 bool Throttles::is_parked(const Strand& strand, Lane lane) {
@@ -327,15 +334,19 @@ void Throttles::arm_for_next_token(Bucket& bucket, Timestamp now) {
   }
 }
 
-void Throttles::wake(Timestamp now, const std::function<void(Strand&, Lane)>& woken) {
-  now_ = now;
-  // Each bucket once, even if something comes up for it meanwhile.
+// Each bucket once, even if something comes up for it meanwhile.
+std::vector<Throttles::Bucket*> Throttles::due_buckets(Timestamp now) const {
   std::vector<Bucket*> due;
   for (const auto& [at, serial] : wakes_) {
     if (at > now) break;
     due.push_back(by_serial_.at(serial));
   }
-  for (Bucket* bucket : due) {
+  return due;
+}
+
+void Throttles::wake(Timestamp now, const std::function<void(Strand&, Lane)>& woken) {
+  now_ = now;
+  for (Bucket* bucket : due_buckets(now)) {
     if (bucket->limit && bucket->wake_for == For::token) {
       bucket->tokens->allow_lateness(bucket->wake_at, now);
     }
@@ -350,15 +361,36 @@ void Throttles::wake(Timestamp now, const std::function<void(Strand&, Lane)>& wo
   }
 }
 
+void Throttles::wake_lines_of(QueueNumber queue, Timestamp now,
+                              const std::function<void(Strand&, Lane)>& woken) {
+  now_ = now;
+  for (Bucket* bucket : due_buckets(now)) {
+    for (const Lane lane : {Lane::fresh, Lane::retry})
+      wake_line(*bucket, {queue, lane}, now, woken);
+  }
+}
+
+void Throttles::pass_on(const Strand& strand, Lane lane, Timestamp now,
+                        const std::function<void(Strand&, Lane)>& woken) {
+  if (!strand.throttled) return;
+  now_ = now;
+  const LineKey key = line_key(strand, lane);
+  for (Bucket* bucket : strand.throttled->set->buckets) wake_line(*bucket, key, now, woken);
+}
+
+bool Throttles::may_wake(const Bucket& bucket, const Line& line, Timestamp now) {
+  if (line.waiting.empty()) return false;
+  return !bucket.limit || (line.woken == 0 && bucket.tokens->whole_tokens(now) > 0);
+}
+
 void Throttles::wake_line(Bucket& bucket, const LineKey& key, Timestamp now,
                           const std::function<void(Strand&, Lane)>& woken) {
-  const std::uint64_t tokens = bucket.limit ? bucket.tokens->whole_tokens(now) : UINT64_MAX;
   for (std::size_t i = 0; i < kWokenMax; ++i) {
     // Looked up each time: one that has no use for the token leaves, and the line may go with it.
     const auto found = bucket.lines.find(key);
     if (found == bucket.lines.end()) return;
     Line& line = found->second;
-    if (line.waiting.empty() || line.woken >= tokens) return;
+    if (!may_wake(bucket, line, now)) return;
     Strand& strand = *line.waiting.begin()->strand;
     line.waiting.erase(line.waiting.begin());
     --bucket.waiting;
@@ -375,10 +407,8 @@ void Throttles::settle(Timestamp now) {
   for (Bucket* bucket : std::exchange(late_, {})) {
     if (bucket->limit) bucket->tokens->settle(now);
     if (bucket->waiting == 0) continue;
-    const std::uint64_t tokens = bucket->limit ? bucket->tokens->whole_tokens(now) : UINT64_MAX;
-    const bool more = std::ranges::any_of(bucket->lines, [&](const auto& entry) {
-      return !entry.second.waiting.empty() && entry.second.woken < tokens;
-    });
+    const bool more = std::ranges::any_of(
+        bucket->lines, [&](const auto& entry) { return may_wake(*bucket, entry.second, now); });
     if (more) {
       arm(*bucket, now, For::look);
     } else {

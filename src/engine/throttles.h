@@ -6,10 +6,10 @@
 // strands are woken in proportion to their keys' weights, as in FairOrder.
 //
 // Waking is a hint: a strand that was woken looks again, and waits again if the token is gone. A
-// line never wakes more strands than there are tokens, so a token costs a look in each queue and
-// lane that waits for it, however many strands wait in them.
-// Invariant: while a bucket has more whole tokens than a line has woken strands that have neither
-// taken one nor left, and others wait in the line, the bucket's wake is due.
+// line wakes one strand at a time, the next when that one has been served, however many tokens
+// there are: two that were woken together would be served in turn, whatever their weights.
+// Invariant: while a bucket has a token, and strands wait in a line of which none is woken that has
+// neither taken one nor left, the bucket's wake is due.
 // Threads: the engine's only. Time: comes in; never runs backwards.
 #pragma once
 
@@ -77,6 +77,9 @@ class Throttles {
   void refund(const Strand& strand, Timestamp now);
   // It waits for a token of the bucket, which has none for it.
   void park(Strand& strand, Lane lane, Bucket& bucket, Timestamp now);
+  // The strand has taken its tokens, and waits again or not: the next of those in line with it.
+  void pass_on(const Strand& strand, Lane lane, Timestamp now,
+               const std::function<void(Strand&, Lane)>& woken);
   static bool is_parked(const Strand& strand, Lane lane);
   // It has no jobs in the lane any more, or cannot be served for another reason.
   void leave(Strand& strand, Lane lane);
@@ -87,6 +90,9 @@ class Throttles {
   // chance, settle().
   void wake(Timestamp now, const std::function<void(Strand&, Lane)>& woken);
   void settle(Timestamp now);
+  // The same for one queue alone, before wake() comes to it.
+  void wake_lines_of(QueueNumber queue, Timestamp now,
+                     const std::function<void(Strand&, Lane)>& woken);
 
  private:
   struct Line;
@@ -119,6 +125,8 @@ class Throttles {
   static LineKey line_key(const Strand& strand, Lane lane);
   Line* line_of(Bucket& bucket, const Strand& strand, Lane lane) const;
   void forget_if_empty(Bucket& bucket, const LineKey& key);
+  static bool may_wake(const Bucket& bucket, const Line& line, Timestamp now);
+  std::vector<Bucket*> due_buckets(Timestamp now) const;
   void wake_line(Bucket& bucket, const LineKey& key, Timestamp now,
                  const std::function<void(Strand&, Lane)>& woken);
   enum class For : std::uint8_t { token, look };  // a token that comes then, or a look at what is

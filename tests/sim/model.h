@@ -253,6 +253,7 @@ class Model {
   static bool has_room_for_retry(const Queue& queue);
   bool key_has_room(const Queue& queue, const std::string& key) const;
   std::uint64_t room(const Queue& queue) const;
+  bool is_served_later(const Queue& queue, ClaimId id) const;
   const Told::Met* next_met(const Queue& queue) const;
   std::size_t death_place(const Queue& queue, Seq seq) const;
   std::map<Seq, Job>::iterator next_job(Queue& queue, ClaimId id, LaneChoice choice, Timestamp now);

@@ -129,6 +129,17 @@ const Model::Told::Met* Model::next_met(const Queue& queue) const {
   return met == told_.met.end() || met->second.empty() ? nullptr : &met->second.front();
 }
 
+// In the course of a tick: a claim was told to have got a job that is not there yet. It was not
+// served before, then: what there is now waits for a token that the tick has not noticed yet.
+bool Model::is_served_later(const Queue& queue, ClaimId id) const {
+  const auto met = told_.met.find(queue.record.name);
+  return met != told_.met.end() && std::ranges::any_of(met->second, [&](const Told::Met& next) {
+           if (next.died || told_.given_to.at(next.seq) != id) return false;
+           const auto job = queue.jobs.find(next.seq);
+           return job != queue.jobs.end() && !job->second.in_lane;
+         });
+}
+
 // In which order jobs died that were over their ttl.
 std::size_t Model::death_place(const Queue& queue, Seq seq) const {
   const auto met = told_.met.find(queue.record.name);
@@ -256,6 +267,7 @@ void Model::serve_waiting(Queue& queue, Timestamp now) {
     });
     if (first == waiting_.end()) break;
     const WaitingClaim claim = *first;  // others may be served meanwhile, elsewhere
+    if (is_served_later(queue, claim.id)) break;
     require(met == nullptr || met->died || told_.given_to.at(met->seq) == claim.id,
             "it is the turn of claim " + std::to_string(claim.id));
     ClaimReply reply = grant(queue, claim.id, claim.command, now);
