@@ -351,7 +351,7 @@ TEST_F(FailingDisk, AFailedWriteFailsTheCommitAndKeepsWhatWasThere) {
   disk_.files().fail_write(1, ".seg");
   const auto failed = put("b", "2");
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().code, Errc::io);
+  EXPECT_EQ(failed.error().code, Errc::disk_full);
   EXPECT_EQ(get("a"), "1");
   EXPECT_EQ(get("b"), std::nullopt);
   open();

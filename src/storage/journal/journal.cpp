@@ -78,8 +78,11 @@ Status Journal::sync() {
 
 void Journal::note_synced() {
   synced_batch_ = last_batch_;
-  // What was asked for is done; trouble with the mark is the next call's.
-  (void)keep_failure(synced_mark_->set(synced_batch_)).has_value();
+  const Status marked = synced_mark_->set(synced_batch_);
+  // Without room for the mark nothing is lost but the mark: the next one is tried again.
+  if (!marked && marked.error().code == Errc::disk_full) return;
+  // What was asked for is done; other trouble with the mark is the next call's.
+  (void)keep_failure(marked).has_value();
 }
 
 Status Journal::rotate() {

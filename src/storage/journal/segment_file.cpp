@@ -31,7 +31,9 @@ constexpr std::uint64_t block_end(std::uint64_t offset) {
 }
 
 Error system_error(const std::string& path) {
-  return Error{Errc::io, path + ": " + std::generic_category().message(errno)};
+  const bool no_room = errno == ENOSPC || errno == EDQUOT;
+  return Error{no_room ? Errc::disk_full : Errc::io,
+               path + ": " + std::generic_category().message(errno)};
 }
 
 Error ends_before(const std::string& path, std::uint64_t end) {
@@ -248,14 +250,6 @@ class ReadOnlyFile final : public SegmentFile {
   const std::unique_ptr<::rocksdb::FSRandomAccessFile> file_;
 };
 
-// What a file that grows may meet.
-Error growth_error(const std::string& path) {
-  const bool no_room = errno == ENOSPC || errno == EDQUOT;
-  Error error = system_error(path);
-  if (no_room) error.code = Errc::disk_full;
-  return error;
-}
-
 int create_file(const std::string& path) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
   constexpr mode_t kMode = 0644;
@@ -272,20 +266,20 @@ Status fill_with_zeros(int file, const std::string& path, std::uint64_t bytes) {
     const ssize_t written =
         ::pwrite(file, zeros, std::min(piece, bytes - at), static_cast<off_t>(at));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return growth_error(path);
+    if (written < 0) return system_error(path);
     if (written == 0 || static_cast<std::uint64_t>(written) % kBlockBytes != 0) {
       return Error{Errc::io, path + ": a write was cut short"};
     }
     at += static_cast<std::uint64_t>(written);
   }
-  return ::fdatasync(file) == 0 ? ok() : Status(growth_error(path));
+  return ::fdatasync(file) == 0 ? ok() : Status(system_error(path));
 }
 
 }  // namespace
 
 Status make_zeroed_file(const std::string& path, std::uint64_t bytes) {
   const Descriptor file(create_file(path));
-  if (!file.is_open()) return growth_error(path);
+  if (!file.is_open()) return system_error(path);
   return fill_with_zeros(file.get(), path, bytes);
 }
 
@@ -313,7 +307,7 @@ Result<std::unique_ptr<SegmentFile>> open_to_read(::rocksdb::FileSystem& files,
 }
 
 Error file_error(const std::string& path, const ::rocksdb::Status& status) {
-  return Error{Errc::io, path + ": " + status.ToString()};
+  return Error{status.IsNoSpace() ? Errc::disk_full : Errc::io, path + ": " + status.ToString()};
 }
 
 }  // namespace reprise::storage::journal

@@ -43,7 +43,7 @@ Result<std::unique_ptr<SegmentFile>> open_in(::rocksdb::FileSystem& files, const
 Result<std::unique_ptr<SegmentFile>> open_to_read(::rocksdb::FileSystem& files,
                                                   const std::string& path);
 
-// An error of the file system, with the file it is about.
+// An error of the file system, with the file it is about. Errc::disk_full: there is no room.
 Error file_error(const std::string& path, const ::rocksdb::Status& status);
 
 }  // namespace reprise::storage::journal

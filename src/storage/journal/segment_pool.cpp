@@ -222,9 +222,7 @@ Status SegmentPool::create_file(const std::string& path, std::uint64_t capacity)
   if (status.ok()) status = file->Sync(IOOptions(), nullptr);
   if (status.ok()) status = file->Close(IOOptions(), nullptr);
   if (status.ok()) return ok();
-  Error error = file_error(path, status);
-  if (status.IsNoSpace()) error.code = Errc::disk_full;
-  return error;
+  return file_error(path, status);
 }
 
 Status SegmentPool::sync_directory() {

@@ -183,6 +183,23 @@ TEST(FullDisk, LeavesRoomForCommitsAndIsNoticedBeforeTheyFail) {
   EXPECT_EQ(disk.bodies().size(), 16U);
 }
 
+// Nothing is lost with the mark of what is synced but the mark.
+TEST(FullDisk, WithoutRoomForTheMarkGoesOn) {
+  test::JournalDisk disk;
+  ASSERT_TRUE(disk.open());
+  disk.files().fill_disk("synced");
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(disk.journal().append("b", 1, false));
+    const Status synced = disk.journal().sync();
+    ASSERT_TRUE(synced) << synced.error().detail;
+  }
+  disk.files().fill_disk(std::nullopt);
+  ASSERT_TRUE(disk.journal().append("b", 1, true));
+  disk.close();
+  ASSERT_TRUE(disk.open());
+  EXPECT_EQ(disk.bodies().size(), 4U);
+}
+
 // The process is restarted while it waits for room.
 TEST(FullDisk, DoesNotKeepAJournalFromBeingOpenedLater) {
   test::JournalDisk disk;
