@@ -106,7 +106,7 @@ std::string done_json(DeadJobsVerb verb, const DeadLettersDone& done) {
   json.begin_object();
   json.key(verb.counted).value(done.done);
   json.key("skipped").begin_array();
-  for (const auto& [id, reason] : done.skipped) {
+  for (const auto& [id, reason, code] : done.skipped) {
     json.begin_object().key("id").value(id).key("reason").value(reason).end_object();
   }
   json.end_array().key("notFound").begin_array();
@@ -125,8 +125,9 @@ std::string done_text(DeadJobsVerb verb, const DeadLettersDone& done) {
 
 std::vector<Problem> done_problems(const DeadLettersDone& done) {
   std::vector<Problem> problems;
-  for (const auto& [id, reason] : done.skipped) {
-    problems.push_back({.code = "wrong_status", .message = fmt::format("{}: {}", id, reason)});
+  for (const auto& [id, reason, code] : done.skipped) {
+    problems.push_back({.code = std::string(errc_info(code).wire_name),
+                        .message = fmt::format("{}: {}", id, reason)});
   }
   for (const auto& id : done.not_found) {
     problems.push_back({.code = "not_found", .message = fmt::format("no dead letter '{}'", id)});

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/errc.h"
 #include "cli/output.h"
 #include "cli/selection_report.h"
 #include "cli/terminal.h"
@@ -29,6 +30,7 @@ struct DeadLettersDone {
   struct Skipped {
     std::string id;
     std::string reason;
+    Errc code = Errc::wrong_status;  // that is, it cannot be retried
   };
   std::uint64_t done = 0;
   std::vector<Skipped> skipped;

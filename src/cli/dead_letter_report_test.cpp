@@ -104,8 +104,15 @@ TEST(DeadLettersDone, SaysWhatBecameOfEach) {
   EXPECT_EQ(done_exit_code(done), kExitRefused);
   const auto problems = done_problems(done);
   ASSERT_EQ(problems.size(), 2U);
+  EXPECT_EQ(problems[0].code, "wrong_status");
   EXPECT_EQ(problems[0].message, "bad: corrupt: no object");
   EXPECT_EQ(problems[1].message, "no dead letter '01KZ'");
+}
+
+TEST(DeadLettersDone, TroubleWithTheDiskIsNoStatus) {
+  const auto problems = done_problems({.skipped = {{"a", "Input/output error", Errc::io}}});
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].code, errc_info(Errc::io).wire_name);
 }
 
 TEST(DeadLettersDone, OneThatWasSkippedOrNotFoundIsEnoughForOne) {

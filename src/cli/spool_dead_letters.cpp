@@ -193,7 +193,8 @@ class DeadLettersCommand {
   // One that fails leaves the others alone; one that is gone was somebody else's.
   void count(const DeadLetter& letter, const Result<bool>& changed) {
     if (!changed) {
-      done_.skipped.push_back({.id = letter.id, .reason = changed.error().detail});
+      done_.skipped.push_back(
+          {.id = letter.id, .reason = changed.error().detail, .code = changed.error().code});
     } else if (*changed) {
       ++done_.done;
     } else {
