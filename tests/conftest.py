@@ -4,6 +4,8 @@ Most tests share one server per worker and keep apart by namespace; a test that 
 configures a server asks for one of its own. When a test fails its servers' logs are in the report.
 """
 
+import contextlib
+import http.client
 import itertools
 import os
 import signal
@@ -68,8 +70,12 @@ def namespace():
 
 @pytest.fixture
 def absent_queue(api, namespace):
-    """A queue that is not there, in a namespace of its own."""
-    return api.queue("jobs", namespace)
+    """A queue that is not there, in a namespace of its own. It is deleted in the end: metrics name
+    the first 1000 queues of a server only."""
+    queue = api.queue("jobs", namespace)
+    yield queue
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        api.request("DELETE", queue.path())
 
 
 @pytest.fixture
@@ -81,11 +87,11 @@ def queue(absent_queue):
 @pytest.fixture
 def start_server(request):
     """A function that makes a server with a data directory of its own: start_server("--flag", …).
-    With ready=False it is made and not started."""
+    With ready=False it is made and not started; a `kind` of Server has more to it."""
     servers = request.node.started_servers = []
 
-    def start(*args, ready=True, token=None, **options):
-        server = Server(*args, **options)
+    def start(*args, ready=True, token=None, kind=Server, **options):
+        server = kind(*args, **options)
         servers.append(server)
         return server.start(token=token) if ready else server
 

@@ -8,11 +8,12 @@ are allowed; a violation is only what no outcome explains.
 from collections import defaultdict
 from typing import NamedTuple
 
+from commands import ANY_STATUS
 from history import ENDINGS, Final, History
 from order import order_violations
 from stats import stats_violations
 from times import seconds_since_1970
-from workload import ATTEMPTS, BURY
+from workload import ATTEMPTS, BURY, TUBE_COOLDOWN_SECONDS
 
 __all__ = ["KINDS", "Final", "Violation", "check"]
 
@@ -55,10 +56,12 @@ class Checker:
         self.check_keys()
         for job in self.history.jobs.values():
             self.check_attempts(job)
+            self.check_priorities(job)
             self.check_due_times(job)
             self.check_live_leases(job)
             self.check_tokens(job)
             self.check_endings(job)
+            self.check_commands(job)
             self.check_deaths(job)
             self.check_there(job)
         for text in order_violations(self.history):
@@ -113,47 +116,73 @@ class Checker:
                     f"to {most}"))
 
     def check_failures(self, job, index):
-        """At least those that were reported since the last retry by hand, at most all attempts since
-        then that were not released."""
+        lease = job.leases[index]
+        least, most = self.failure_bounds(job, index)
+        if lease.failures is not None and not least <= lease.failures <= most:
+            self.violate("wrong_attempts", (
+                f"job {job.id}: {lease.failures} failures at attempt {lease.attempts}, should be "
+                f"{least} to {most}"))
+
+    def failure_bounds(self, job, index):
+        """At least those that were reported since the last retry by hand, at most all attempts
+        since then that did not end without one."""
         lease = job.leases[index]
         least, most = 0, lease.attempts - 1
-        for earlier in job.leases[:index]:
+        for place, earlier in enumerate(job.leases[:index]):
             for end in earlier.ends:
-                if end.kind == "fail" and end.status == "retrying" and not job.may_have_been(
-                        "retry", end.entry.sent, lease.claim.replied):
+                if end.kind == "fail" and end.status == "retrying" and not (
+                        self.history.may_have_been(job, "retry", end.entry.sent,
+                                                   lease.claim.replied)):
                     least += 1
-                most -= end.kind == "release" and end.accepted
+            most -= earlier.counts_no_failure(job.leases[place + 1])
         for command in job.commands:
             if command.kind == "retry" and command.done and command.entry.over < lease.claim.sent:
                 known = [other for other in job.leases[:index]
                          if other.claim.replied < command.entry.sent]
                 if known:
                     most = min(most, lease.attempts - 1 - known[-1].attempts)
-        if not least <= lease.failures <= most:
-            self.violate("wrong_attempts", (
-                f"job {job.id}: {lease.failures} failures at attempt {lease.attempts}, should be "
-                f"{least} to {most}"))
+        return least, most
+
+    def check_priorities(self, job):
+        """As it was pushed, or as the last release or burial has set it."""
+        push = self.history.pushes.get(job.name)
+        if not push:
+            return
+        possible = {push.priority}
+        for lease in job.leases:
+            if lease.priority not in possible:
+                self.violate("corrupted", (
+                    f"job {job.id} ({job.name}) has priority {lease.priority} at attempt "
+                    f"{lease.attempts}, should be one of {sorted(possible)}"))
+            for end in lease.ends:
+                if "priority" in end.item and not end.refused:
+                    kept = set() if end.accepted else possible
+                    possible = kept | {end.item["priority"]}
 
     # Time.
 
     def check_due_times(self, job):
         push = self.history.pushes.get(job.name)
         if push and job.leases:
-            self.check_not_early(job, job.leases[0], push.not_before, "its delay")
+            self.check_not_early(job, job.leases[0], push.entry.sent, push.not_before, "its delay",
+                                 {"scheduled"})
         for earlier, later in zip(job.leases, job.leases[1:]):
+            # It can only have died between them by a lease that nobody knows.
+            was = {"failed", "scheduled"} if later.attempts == earlier.attempts + 1 else ANY_STATUS
             for end in earlier.ends:
-                if job.may_have_been("retry", end.entry.sent, later.claim.replied):
-                    continue
                 if end.status == "retrying":
-                    self.check_not_early(job, later, seconds_since_1970(end.result["retry_at"]),
-                                         "its retry time")
+                    self.check_not_early(job, later, end.entry.sent, retry_time(end),
+                                         "its retry time", was)
                 elif end.status == "released":
-                    self.check_not_early(job, later, end.entry.sent + end.item.get("delay", 0),
-                                         "the delay of its release")
+                    self.check_not_early(job, later, end.entry.sent,
+                                         end.entry.sent + end.item.get("delay", 0),
+                                         "the delay of its release", was)
 
-    def check_not_early(self, job, lease, due, what):
+    def check_not_early(self, job, lease, since, due, what, was):
+        """Unless a retry may have ended the wait since then, of a job of these statuses."""
         early = due - lease.claim.replied
-        if early > MARGIN_SECONDS:
+        if early > MARGIN_SECONDS and not self.history.may_have_been(
+                job, "retry", since, lease.claim.replied, was):
             self.violate("early", (
                 f"job {job.id} ({job.name}): attempt {lease.attempts} was handed out {early:.3f} s "
                 f"before {what} was over"))
@@ -182,6 +211,10 @@ class Checker:
 
     def check_not_stale(self, job, lease, end, accepted):
         what = f"job {job.id}: {end.kind} of attempt {lease.attempts} was accepted"
+        if end.entry.door == "tube" and end.kind == "ack":
+            return self.check_not_taken_away(job, lease, end, what)
+        if lease.hung_up is not None and lease.hung_up < end.entry.sent:
+            self.violate("stale_token", f"{what} after its connection had ended")
         for newer in job.leases:
             if newer.attempts > lease.attempts and newer.claim.replied < end.entry.sent:
                 self.violate("stale_token", (
@@ -195,6 +228,17 @@ class Checker:
         if late > MARGIN_SECONDS:
             self.violate("stale_token", f"{what} {late:.3f} s after the lease had expired")
 
+    def check_not_taken_away(self, job, lease, end, what):
+        """A delete after the lease's end takes what is nobody's, and nothing that somebody holds or
+        that is gone."""
+        for newer in job.leases:
+            if (newer.attempts > lease.attempts and newer.claim.replied < end.entry.sent
+                    and newer.held_until() - end.entry.replied > MARGIN_SECONDS):
+                self.violate("stale_token", f"{what} while attempt {newer.attempts} was held")
+        for other in (other for each in job.leases for other in each.ends):
+            if other.status == "acked" and other.entry.replied < end.entry.sent:
+                self.violate("stale_token", f"{what} after ack")
+
     # Ends.
 
     def check_endings(self, job):
@@ -204,12 +248,13 @@ class Checker:
         last = job.leases[-1]
         for lease in job.leases[:-1]:
             for end in lease.ends:
-                if end.status == "acked":
+                if end.status == "acked" and not (
+                        lease.may_be_over_at(end) and last.claim.sent < end.entry.replied):
                     self.violate("resurrected", (
                         f"job {job.id} ({job.name}): attempt {lease.attempts} was acked, yet "
                         f"attempt {last.attempts} was handed out"))
-                elif end.status == "dead" and not job.may_have_been(
-                        "retry", end.entry.sent, last.claim.replied):
+                elif end.status == "dead" and not self.history.may_have_been(
+                        job, "retry", end.entry.sent, last.claim.replied, {"dead"}):
                     self.violate("resurrected",
                                  f"job {job.id} ({job.name}) was handed out after its death")
         for command in job.commands:
@@ -221,26 +266,54 @@ class Checker:
                 f"job {job.id} ({job.name}) was acked and is "
                 f"{(job.dead or job.left)['status']} at the end"))
 
-    def check_deaths(self, job):
+    def check_commands(self, job):
+        """What was answered as retried is not as dead as before; what was purged is gone. So is
+        what a filter took for certain, of which nobody was told the id."""
+        push = self.history.pushes.get(job.name)
         for lease in job.leases:
-            if lease.failures >= ATTEMPTS:
+            for end in lease.ends:
+                if end.status != "dead":
+                    continue
+                taken = [command for command in job.commands
+                         if command.done and end.entry.replied < command.entry.sent]
+                taken += [sweep for sweep in self.history.sweeps[job.queue]
+                          if sweep.certainly_takes(end, push)]
+                for command in taken:
+                    self.check_taken(job, lease, end, command)
+
+    def check_taken(self, job, lease, death, command):
+        if command.kind == "retry":
+            if job.dead and job.dead["attempts"] == lease.attempts:
+                self.violate("stuck",
+                             f"job {job.id} ({job.name}) was retried and is dead as before")
+        elif not self.history.may_have_been(job, "retry", death.entry.sent, command.entry.over):
+            later = [each for each in job.leases if each.claim.sent > command.entry.over]
+            if later or job.dead:
+                self.violate("resurrected", f"job {job.id} ({job.name}) was purged and is there")
+
+    def check_deaths(self, job):
+        for index, lease in enumerate(job.leases):
+            if (lease.failures or 0) >= ATTEMPTS:
                 self.violate("wrong_death", (
                     f"job {job.id} was handed out with {lease.failures} failures"))
             for end in lease.ends:
                 if end.kind == "fail" and end.accepted:
-                    self.check_decision(job, lease, end)
+                    self.check_decision(job, index, end)
         if job.dead:
             self.check_reason(job)
 
-    def check_decision(self, job, lease, end):
-        failures = lease.failures + 1
-        may_die = (failures >= ATTEMPTS or end.item.get("final")
-                   or end.item.get("error") == BURY)
-        must_die = failures >= ATTEMPTS or end.item.get("final")
+    def check_decision(self, job, index, end):
+        lease = job.leases[index]
+        least, most = self.failure_bounds(job, index) if lease.failures is None else (
+            lease.failures, lease.failures)
+        for_good = end.item.get("final") or end.item.get("bury")
+        may_die = most + 1 >= ATTEMPTS or for_good or end.item.get("error") == BURY
+        must_die = least + 1 >= ATTEMPTS or for_good
         if end.status == "dead" and not may_die:
-            self.violate("wrong_death", f"job {job.id} died at its failure {failures}: {end.result}")
+            self.violate("wrong_death",
+                         f"job {job.id} died at its failure {most + 1}: {end.result}")
         if end.status == "retrying" and must_die:
-            self.violate("wrong_death", f"job {job.id} outlived its failure {failures}")
+            self.violate("wrong_death", f"job {job.id} outlived its failure {least + 1}")
 
     def check_reason(self, job):
         reason, failures = job.dead["reason"], job.dead["failures"]
@@ -251,12 +324,25 @@ class Checker:
         elif reason == "final":
             explained = any(end.item.get("final") for end in fails)
         elif reason == "buried":
-            explained = any(end.item.get("error") == BURY for end in fails)
+            explained = any(end.item.get("bury") or end.item.get("error") == BURY for end in fails)
+            self.check_burial(job)
         else:
             explained = failures == ATTEMPTS
         if reason != "corrupt" and not explained:
             self.violate("wrong_death",
                          f"job {job.id} is dead with {failures} failures and reason {reason}")
+
+    def check_burial(self, job):
+        """That of a client is no failure."""
+        last = len(job.leases) - 1
+        if last < 0 or job.leases[last].attempts != job.dead["attempts"] or not any(
+                end.accepted and end.item.get("bury") for end in job.leases[last].ends):
+            return
+        least, most = self.failure_bounds(job, last)
+        if not least <= job.dead["failures"] <= most:
+            self.violate("wrong_attempts", (
+                f"job {job.id} was buried with {job.dead['failures']} failures, should be "
+                f"{least} to {most}"))
 
     def check_there(self, job):
         if job.left and job.acked != "yes":
@@ -264,9 +350,18 @@ class Checker:
                 f"job {job.id} ({job.name}) is {job.left['status']} at the end, due "
                 f"{job.left['due_at']}, and was not handed out"))
         known = job.leases or job.name is not None
-        gone = job.acked != "no" or job.possibly("purge")
-        if known and not gone and not job.dead and not job.left:
+        if not known or job.dead or job.left:
+            return
+        if job.acked == "no" and not self.history.purges(job):
             self.violate("lost", f"job {job.id} ({job.name}) is gone")
+
+
+def retry_time(end):
+    """The earliest that it may be: over the beanstalk protocol it is told in whole seconds, rounded
+    up, and no hook has a say there."""
+    if "retry_at" in end.result:
+        return seconds_since_1970(end.result["retry_at"])
+    return end.entry.sent + TUBE_COOLDOWN_SECONDS
 
 
 def check(entries, finals):

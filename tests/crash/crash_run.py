@@ -10,9 +10,9 @@ from checker import Final, check
 from journal import briefly, read_journal
 from reprise_server import clean_environment, die_with_parent
 from waiting import eventually
-from workload import CONFIGS, queue_names
+from workload import CLIENTS, CONFIGS, queue_names
 
-CLIENTS = 32
+TUBE_CLIENTS = 8  # of them, where the server speaks the beanstalk protocol
 LOAD_SECONDS = (0.05, 0.4)  # before a kill
 # Some servers are killed again before they serve: in the middle of their recovery.
 START_SECONDS = (0.0, 0.2)
@@ -31,11 +31,14 @@ class CrashRun:
     """One oracle and the server that it loads. The server may have served other runs before; this
     one has queues of its own, whose names begin with `prefix`."""
 
-    def __init__(self, server, seed, prefix="", clients=CLIENTS, patience=PATIENCE_SECONDS):
+    def __init__(self, server, seed, prefix="", clients=CLIENTS, tube_clients=TUBE_CLIENTS,
+                 kicks=True, patience=PATIENCE_SECONDS):
         self.server = server
         self.seed = seed
         self.prefix = prefix
         self.clients = clients
+        self.tube_clients = tube_clients
+        self.kicks = kicks
         self.patience = patience
         self.journal_path = server.folder / f"{prefix}journal.ndjson"
         self.oracle_log = server.folder / f"{prefix}oracle.log"
@@ -52,13 +55,18 @@ class CrashRun:
         for name, config in queue_names(self.prefix).items():
             client.queue(name).create(**CONFIGS[config])
         client.close()
+        tube_clients = self.tube_clients if self.server.door_port else 0
         with open(self.oracle_log, "wb") as log:
             self.oracle = subprocess.Popen(
                 [sys.executable, str(ORACLE), "--journal", str(self.journal_path), "--prefix",
-                 self.prefix, "--clients", str(self.clients), "--seed", str(self.seed)],
+                 self.prefix, "--clients", str(self.clients), "--tube-clients", str(tube_clients),
+                 "--seed", str(self.seed), *([] if self.kicks else ["--no-kicks"])],
                 stdin=subprocess.PIPE, stderr=log, env=clean_environment(),
                 preexec_fn=die_with_parent)
-        self._tell(f"up {self.server.port}")
+        self._tell_ports()
+
+    def _tell_ports(self):
+        self._tell(f"up {self.server.port} {self.server.door_port or ''}")
 
     def _tell(self, order):
         assert self.oracle.poll() is None, f"the oracle has ended: {self.oracle_log.read_text()}"
@@ -90,7 +98,7 @@ class CrashRun:
         self.in_checkpoint += any(self.server.data.glob("checkpoint/*"))
         while_down()
         self.server.start()
-        self._tell(f"up {self.server.port}")
+        self._tell_ports()
 
     def crash_at_random(self, choose):
         self.crash_after(choose.uniform(*LOAD_SECONDS),
@@ -142,11 +150,15 @@ class CrashRun:
     def figures(self):
         """How much happened: what a run without violations is worth."""
         replied = [entry for entry in self.entries if entry.outcome == "replied"]
-        unknown = [entry for entry in self.entries if entry.outcome == "unknown"]
+        unknown = [entry for entry in self.entries
+                   if entry.outcome == "unknown" and entry.kind != "hang_up"]
         delivered = sum(len(entry.reply["jobs"]) for entry in replied if entry.kind == "claim")
         return {"kills": self.cycles, "in_checkpoint": self.in_checkpoint,
                 "in_start": self.in_start, "in_flight": len(unknown), "operations": len(replied),
-                "deliveries": delivered, **Counter(entry.kind for entry in replied)}
+                "deliveries": delivered, **Counter(entry.kind for entry in replied),
+                **Counter(f"tube {entry.kind}" for entry in replied if entry.door == "tube"),
+                **Counter(f"{entry.kind} by filter" for entry in replied
+                          if "filter" in entry.request)}
 
 
 def waiting(stats):

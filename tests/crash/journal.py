@@ -8,9 +8,12 @@ An entry is a request and what became of it. `outcome` is
   "replied"   the server answered: `reply` holds the JSON, `status` the HTTP status;
   "unknown"   the request may or may not have been carried out: no answer came;
   "not_sent"  it changed nothing: refused before any work (503).
+Replies of the beanstalk protocol are written as HTTP would have said it, as far as they say it. A
+"hang_up" is no request: from then on a connection is gone, and with it the leases that it had.
 Times are wall-clock seconds of the client, which runs on the server's machine.
 """
 
+import base64
 import hashlib
 import json
 import math
@@ -25,10 +28,11 @@ ANSWERS = ("results", "jobs", "retried", "purged")
 
 @dataclass
 class Entry:
-    kind: str  # push claim ack fail release extend retry purge
+    kind: str  # push claim ack fail release extend retry purge hang_up
     request: dict
     sent: float
-    queue: str = ""  # of push, claim, retry and purge
+    queue: str = ""  # of push, claim, retry and purge; of a claim over several: in the request
+    door: str = "http"  # or "tube": by the beanstalk protocol
     outcome: str = "unknown"
     status: int = 0
     reply: dict = field(default_factory=dict)
@@ -63,11 +67,11 @@ class Journal:
         self.file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
         self.clean = False
 
-    def begin(self, kind, queue, request):
+    def begin(self, kind, queue, request, door="http"):
         """The number of the request."""
         self.number += 1
         self._write({"n": self.number, "kind": kind, "queue": queue, "sent": time.time(),
-                     "request": request})
+                     "request": request, "door": door})
         return self.number
 
     def replied(self, number, status, reply):
@@ -123,6 +127,21 @@ def brief(payload):
     return {"damaged": str(payload)[:300]}
 
 
+def payload_in(body):
+    """The payload that came as bytes; what is no JSON stays as it is, and is not whole then."""
+    try:
+        return json.loads(body)
+    except ValueError:
+        return repr(body)
+
+
+def payload_of(job):
+    if "payload_base64" in job:
+        return payload_in(base64.b64decode(job["payload_base64"]))
+    return job.get("payload")
+
+
 def briefly(jobs):
     """Jobs as they are sent or delivered, as the journal has them."""
-    return [{**job, "payload": brief(job.get("payload"))} for job in jobs]
+    return [{**{name: value for name, value in job.items() if name != "payload_base64"},
+             "payload": brief(payload_of(job))} for job in jobs]

@@ -62,20 +62,21 @@ def order_violations(history):
             continue
         for lease in job.leases:
             if lease.failures == 0:  # from the fresh lane
-                ahead = overtaken(waits[push.line], push, lease.claim)
+                ahead = overtaken(waits[push.line], push, lease)
                 if ahead:
                     yield (f"job {job.id} ({job.name}) was handed out before {ahead.id} "
                            f"({ahead.name}), which was waiting ahead of it")
     yield from batch_violations(history)
 
 
-def overtaken(line, push, claim):
-    """A job that was ahead of this one, and was waiting before, during and after this claim."""
+def overtaken(line, push, lease):
+    """A job that was ahead of this one, and was waiting before, during and after its claim."""
+    claim = lease.claim
     for priority, waiting in line.items():
-        if priority > push.priority:
+        if priority > lease.priority:
             continue
         # Of the same priority it is ahead when it was pushed before.
-        since = claim.sent if priority < push.priority else min(claim.sent, push.entry.sent)
+        since = claim.sent if priority < lease.priority else min(claim.sent, push.entry.sent)
         found = waiting.since_before(since, claim.replied)
         if found:
             return found

@@ -1,124 +1,12 @@
 """The checker of the crash test, on journals that a faulty server would leave behind."""
 
 import copy
-import time
 
 import pytest
 
-from checker import KINDS, Final, check
-from journal import Entry, brief, make_payload, outcome_of, read_journal
-from journal import Journal as WrittenJournal
-
-START = 1_700_000_000.0
-LEASE_SECONDS = 30.0
-QUEUE = "plain"
-
-
-def moment(seconds):
-    """START + seconds as the API writes it."""
-    at = START + seconds
-    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
-    return f"{whole}.{round(at % 1 * 1000) % 1000:03}Z"
-
-
-class Story:
-    """A journal written by hand. Each request takes 10 ms of its time."""
-
-    def __init__(self):
-        self.entries = []
-        self.now = 0.0
-
-    def at(self, seconds):
-        self.now = seconds
-        return self
-
-    def add(self, kind, request, reply):
-        entry = Entry(kind, request, START + self.now, QUEUE)
-        if reply is not None:
-            entry.outcome, entry.status, entry.reply = "replied", 200, reply
-            entry.replied = START + self.now + 0.01
-        else:
-            entry.lost = START + self.now + 0.01
-        self.entries.append(entry)
-        self.now += 0.02
-        return self
-
-    def push(self, name, job_id=None, answered=True, status="pushed", **fields):
-        return self.push_all([(name, job_id)], answered, status, **fields)
-
-    def push_all(self, jobs, answered=True, status="pushed", **fields):
-        """One push of several (name, id), all with the same fields."""
-        sent = [{"payload": brief(make_payload(name)), "headers": {"name": name}, **fields}
-                for name, _ in jobs]
-        results = [{"index": index, "status": status, "id": job_id}
-                   for index, (_, job_id) in enumerate(jobs)]
-        return self.add("push", {"jobs": sent}, {"results": results} if answered else None)
-
-    def delivery(self, job_id, name, attempts=1, failures=0, token=None, payload=None, **fields):
-        return {"id": job_id, "token": token or f"{job_id}-{attempts}", "attempts": attempts,
-                "failures": failures, "payload": brief(payload or make_payload(name)),
-                "headers": {"name": name}, **fields,
-                "lease_expires_at": moment(self.now + LEASE_SECONDS)}
-
-    def claim(self, job_id, name, *details, **fields):
-        return self.add("claim", {"max": 1},
-                        {"jobs": [self.delivery(job_id, name, *details, **fields)]})
-
-    def claim_all(self, *jobs):
-        """One claim that gave several (id, name)."""
-        return self.add("claim", {"max": len(jobs)},
-                        {"jobs": [self.delivery(*job) for job in jobs]})
-
-    def lost_claim(self):
-        return self.add("claim", {"max": 1}, None)
-
-    def end(self, kind, token, status=None, item=None, **fields):
-        reply = {"results": [{"index": 0, "status": status, **fields}]} if status else None
-        return self.add(kind, {"leases": [{"token": token, "lease": 1.0, **(item or {})}]}, reply)
-
-    def ack(self, token, status="acked"):
-        return self.end("ack", token, status)
-
-    def fail(self, token, status="retrying", wait=0.0, **item):
-        """A failure that is retried after so long, or is its last."""
-        fields = {"retry_at": moment(self.now + wait)} if status == "retrying" else {}
-        return self.end("fail", token, status, item, **fields)
-
-    def die(self, token, status="dead"):
-        return self.fail(token, status, final=True)
-
-    def command(self, kind, job_id, answer="done"):
-        """A retry or purge: "done", "skipped" or "unknown"."""
-        skipped = [{"id": job_id, "status": "pending"}] if answer == "skipped" else []
-        reply = {"retried" if kind == "retry" else "purged": 1 - len(skipped), "skipped": skipped,
-                 "not_found": []}
-        return self.add(kind, {"ids": [job_id]}, None if answer == "unknown" else reply)
-
-    def final(self, pushed, claimed, dead=(), left=(), **totals):
-        """What an honest server would say at the end. `dead` are (id, name, attempts), or with
-        failures and reason."""
-        done = pushed - len(dead) - len(left) - totals.get("purged", 0)
-        stats = {"scheduled": 0, "pending": len(left), "active": 0, "failed": 0,
-                 "dead": len(dead), "completed": done,
-                 "totals": {"pushed": pushed, "claimed": claimed, "completed": done,
-                            "died": len(dead), "dropped": 0, "expired": 0, "purged": 0,
-                            "retried": 0, **totals}}
-        return {QUEUE: Final(stats, [self.listed("dead", *job) for job in dead],
-                             [self.listed("pending", *job) for job in left])}
-
-    @staticmethod
-    def listed(status, job_id, name, attempts, failures=1, reason="final"):
-        return {"id": job_id, "status": status, "attempts": attempts, "failures": failures,
-                "reason": reason if status == "dead" else None, "due_at": None,
-                "payload": brief(make_payload(name))}
-
-
-def kinds(story, final):
-    return {violation.kind for violation in check(story.entries, final)}
-
-
-def honest():
-    return Story().push("a", "A").claim("A", "a").ack("A-1")
+from checker import KINDS
+from journal import Journal, make_payload, outcome_of, read_journal
+from story import QUEUE, Story, honest, kinds, moment
 
 
 def test_an_honest_run_has_no_violations():
@@ -492,10 +380,163 @@ def test_jobs_of_one_push_have_their_order_across_claims():
     assert kinds(story, story.final(2, 2)) == {"wrong_order"}
 
 
+# Retries and purges by filter: what fits may be changed, what does not must not.
+
+GROUP = {"name": "a", "group": "a"}
+
+
+def dead_in_group(**failure):
+    return Story().push("a", "A", headers=GROUP).claim("A", "a", headers=GROUP).fail(
+        "A-1", "dead", final=True, error="boom", **failure)
+
+
+FITTING = [{}, {"headers": {"group": "a"}}, {"error": "oo"}, {"reason": "final"},
+           {"error_type": "Net"}, {"status": "dead"}]
+NOT_FITTING = [{"headers": {"group": "b"}}, {"error": "bang"}, {"reason": "buried"},
+               {"error_type": "Disk"}, {"headers": {"group": "a"}, "error": "bang"}]
+
+
+@pytest.mark.parametrize("wanted, expected", [
+    *((wanted, set()) for wanted in FITTING),
+    *((wanted, {"resurrected"}) for wanted in (*NOT_FITTING, {"status": "failed"}))])
+@pytest.mark.parametrize("count", [1, None])
+def test_what_a_retry_by_filter_may_bring_back(wanted, expected, count):
+    story = dead_in_group(error_type="Net").sweep("retry", wanted, count)
+    story.claim("A", "a", attempts=2, failures=0, headers=GROUP).ack("A-2")
+    assert kinds(story, story.final(1, 2, retried=1)) == expected
+
+
+@pytest.mark.parametrize("wanted, expected", [
+    *((wanted, set()) for wanted in FITTING), *((wanted, {"lost"}) for wanted in NOT_FITTING)])
+@pytest.mark.parametrize("count", [1, None])
+def test_what_a_purge_by_filter_may_take(wanted, expected, count):
+    story = dead_in_group(error_type="Net").sweep("purge", wanted, count)
+    assert kinds(story, story.final(1, 1, purged=1)) == expected
+
+
+def test_a_purge_by_filter_of_a_job_that_cannot_be_dead_is_named():
+    story = Story().push("a", "A").claim("A", "a").fail("A-1").sweep("purge", {})
+    assert kinds(story, story.final(1, 1, purged=1)) == {"lost"}
+
+
+def test_a_purge_by_filter_may_take_what_died_by_leases_that_expired():
+    story = Story().push("a", "A")
+    for attempt in range(1, 5):
+        story.at(40 * attempt).claim("A", "a", attempt, attempt - 1)
+    story.at(200).sweep("purge", {})
+    assert kinds(story, story.final(1, 4, purged=1)) == set()
+
+
+def test_a_filter_takes_nothing_that_died_after_it():
+    story = Story().push("a", "A").claim("A", "a").sweep("retry", {}, None).die("A-1")
+    story.claim("A", "a", attempts=2, failures=0).ack("A-2")
+    assert kinds(story, story.final(1, 2, retried=1)) == {"resurrected"}
+
+
+@pytest.mark.parametrize("limit, dead, expected", [
+    (None, [("A", "a", 1)], {"resurrected"}), (None, [], set()), (1, [("A", "a", 1)], set())])
+def test_what_a_purge_by_filter_must_have_taken_and_is_there_is_named(limit, dead, expected):
+    purged = 1 - len(dead)
+    story = dead_in_group().sweep("purge", {"headers": {"group": "a"}}, purged, limit=limit)
+    assert kinds(story, story.final(1, 1, dead, purged=purged)) == expected
+
+
+def test_a_job_that_may_have_been_retried_before_a_purge_may_be_dead_again():
+    story = dead_in_group().sweep("retry", {}, None).lost_claim().sweep("purge", {}, 0)
+    story.claim("A", "a", attempts=3, headers=GROUP).ack("A-3")
+    assert kinds(story, story.final(1, 3, retried=1)) == set()
+
+
+@pytest.mark.parametrize("filtered", [True, False])
+def test_a_job_that_is_as_dead_as_before_its_retry_is_named(filtered):
+    story = dead_once()
+    story = story.sweep("retry", {}) if filtered else story.command("retry", "A")
+    assert kinds(story, story.final(1, 1, [("A", "a", 1)], retried=1)) == {"stuck"}
+
+
+def test_a_job_that_is_dead_after_its_purge_is_named():
+    story = dead_once().command("purge", "A")
+    assert "resurrected" in kinds(story, story.final(1, 1, [("A", "a", 1)]))
+
+
+def test_more_jobs_than_a_filter_was_to_take_are_named():
+    story = dead_once().sweep("retry", {}, 2, limit=1)
+    story.claim("A", "a", attempts=2).ack("A-2")
+    assert kinds(story, story.final(1, 2, retried=2)) == {"wrong_stats"}
+
+
+@pytest.mark.parametrize("kind, total", [("retry", "retried"), ("purge", "purged")])
+@pytest.mark.parametrize("count, state, counted, expected", [
+    (1, "done", 1, set()), (1, "done", 0, {"wrong_stats"}), (0, "done", 1, {"wrong_stats"}),
+    (0, "running", 1, set()), (None, "", 1, set())])
+def test_what_filters_took_is_counted(kind, total, count, state, counted, expected):
+    story = dead_once().sweep(kind, {"error": ""}, count, state)
+    story.entries[2].request["leases"][0]["error"] = "boom"
+    if kind == "retry":
+        story.claim("A", "a", attempts=2).ack("A-2")
+    final = story.final(1, 2 if kind == "retry" else 1, **{total: 1})
+    final[QUEUE].stats["totals"][total] = counted
+    assert kinds(story, final) == expected
+
+
+@pytest.mark.parametrize("kind", ["retry", "purge"])
+@pytest.mark.parametrize("wanted, options", [
+    ({"error": "bang"}, {}), ({"reason": "buried"}, {}), ({"headers": {"group": "b"}}, {}),
+    ({"status": "failed"}, {}), ({}, {"state": "running"}), ({}, {"count": None}),
+    ({}, {"limit": 1})])
+def test_what_a_filter_need_not_have_taken_may_be_there(kind, wanted, options):
+    story = dead_in_group().sweep(kind, wanted, **{"count": 0, **options})
+    assert kinds(story, story.final(1, 1, [("A", "a", 1)])) == set()
+
+
+def test_what_died_after_a_purge_by_filter_may_be_there():
+    story = Story().push("a", "A").claim("A", "a").sweep("purge", {}, 0).die("A-1")
+    assert kinds(story, story.final(1, 1, [("A", "a", 1)])) == set()
+
+
+def test_an_error_that_came_after_a_filter_does_not_fit_it():
+    story = dead_in_group().sweep("retry", {"error": "bang"}).claim("A", "a", 2, headers=GROUP)
+    story.fail("A-2", "dead", final=True, error="bang")
+    final = story.final(1, 2, [("A", "a", 2)], retried=1)
+    assert kinds(story, final) == {"resurrected"}
+
+
+def test_a_job_that_nobody_failed_for_good_does_not_fit_this_reason():
+    story = failed_times(4).sweep("retry", {"reason": "final"}).claim("A", "a", 5, 0).ack("A-5")
+    assert "resurrected" in kinds(story, story.final(1, 5, retried=1))
+
+
+def test_claims_after_the_last_attempt_of_an_acked_job_are_not_its_own():
+    story = dead_once().command("retry", "A").claim("A", "a", 2).lost_claim()
+    story.sweep("purge", {}, None).ack("A-2")
+    assert kinds(story, story.final(1, 3, retried=1)) == {"wrong_stats"}
+
+
+def test_no_filter_ends_the_delay_of_a_push():
+    story = Story().push("a", "A", delay=60).sweep("retry", {"status": "failed"}).claim("A", "a")
+    assert kinds(story.ack("A-1"), story.final(1, 1, retried=1)) == {"early"}
+
+
+def test_a_job_that_may_have_died_while_it_waited_may_be_brought_back():
+    story = Story().push("a", "A").claim("A", "a").fail("A-1", wait=60).lost_claim()
+    story.sweep("retry", {}).claim("A", "a", attempts=3, failures=0).ack("A-3")
+    assert kinds(story, story.final(1, 3, retried=1)) == set()
+
+
+# Failures may have been forgotten with any retry that fits; how long it waited may not.
+@pytest.mark.parametrize("wanted, expected", [
+    ({"status": "failed"}, set()), ({}, {"early"}),
+    ({"status": "failed", "headers": {"group": "b"}}, {"early", "wrong_attempts"})])
+def test_only_a_filter_for_failed_jobs_ends_their_wait(wanted, expected):
+    story = Story().push("a", "A").claim("A", "a").fail("A-1", wait=60).sweep("retry", wanted)
+    story.claim("A", "a", attempts=2, failures=0).ack("A-2")
+    assert kinds(story, story.final(1, 2, retried=1)) == expected
+
+
 # The journal.
 
 def test_a_journal_is_read_as_it_was_written(tmp_path):
-    journal = WrittenJournal(tmp_path / "journal")
+    journal = Journal(tmp_path / "journal")
     answered = journal.begin("push", QUEUE, {"jobs": []})
     unanswered = journal.begin("claim", QUEUE, {"max": 1})
     refused = journal.begin("claim", QUEUE, {"max": 1})

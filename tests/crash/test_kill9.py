@@ -10,6 +10,7 @@ import shutil
 
 import pytest
 
+from beanstalk_servers import RepriseDoor
 from crash_run import SMALL_BUFFERS, describe
 
 CYCLES = int(os.environ.get("CYCLES", "200"))
@@ -23,7 +24,7 @@ CYCLES = int(os.environ.get("CYCLES", "200"))
 ])
 def test_nothing_a_client_was_told_is_undone_by_a_crash(start_server, start_run, violations_of,
                                                         record_property, flags, of_200):
-    run = start_run(start_server(*flags, ready=False))
+    run = start_run(start_server(*flags, kind=RepriseDoor, ready=False))
     choose = random.Random(run.seed)
     for _ in range(max(CYCLES * of_200 // 200, 1)):
         run.crash_at_random(choose)
@@ -35,7 +36,7 @@ def test_nothing_a_client_was_told_is_undone_by_a_crash(start_server, start_run,
 
 def test_a_server_that_forgets_is_found_out(start_server, start_run, violations_of):
     """The whole harness: a data directory from before the load takes the place of the real one."""
-    run = start_run(start_server(ready=False))
+    run = start_run(start_server(kind=RepriseDoor, ready=False))
     run.crash_after(0.2)
     data, earlier = run.server.data, run.server.folder / "earlier"
     run.crash_after(0.2, while_down=lambda: shutil.copytree(data, earlier))
@@ -51,7 +52,9 @@ def test_a_server_that_forgets_is_found_out(start_server, start_run, violations_
 
 def assert_the_run_proved_something(run, figures):
     """A run in which little happened, or nothing was in flight at the kills, proves nothing."""
-    for kind in ("push", "claim", "ack", "fail", "release", "extend", "retry", "purge"):
+    for kind in ("push", "claim", "ack", "fail", "release", "extend", "retry", "purge",
+                 "tube push", "tube claim", "tube ack", "tube fail", "tube release", "tube extend",
+                 "tube retry", "retry by filter", "purge by filter"):
         assert figures.get(kind, 0) > 0, f"no {kind} was answered"
     assert figures["operations"] > 50 * run.cycles
     assert figures["in_flight"] > run.cycles

@@ -11,6 +11,8 @@ from hooking import PATIENT_MS
 
 # The cap of every queue: a job dies at this failure and not before.
 ATTEMPTS = 4
+# Longer than the oracle is in doubt: the beanstalk protocol does not tell when a job is due again.
+TUBE_COOLDOWN_SECONDS = 0.15
 # Errors and headers that the hooks below look for.
 BURY = "bury me"
 REFUSE = {"refuse": "yes"}
@@ -30,12 +32,20 @@ end
 PLAIN_CONFIG = {"lease": "1s", "retry": {"attempts": ATTEMPTS, "cooldown": "50ms"}}
 HOOKED_CONFIG = PLAIN_CONFIG | {"on_enqueue": ON_ENQUEUE, "on_failure": ON_FAILURE,
                                 "on_hook_error": "policy", "hook_timeout_ms": PATIENT_MS}
-CONFIGS = {"plain": PLAIN_CONFIG, "hooked": HOOKED_CONFIG}
+# Clients of the beanstalk protocol have "tube" for themselves, and "shared" with those of HTTP.
+TUBE_CONFIG = {"lease": "1s", "retry": {"attempts": ATTEMPTS,
+                                        "cooldown": f"{TUBE_COOLDOWN_SECONDS}s"}}
+CONFIGS = {"plain": PLAIN_CONFIG, "hooked": HOOKED_CONFIG, "shared": TUBE_CONFIG,
+           "tube": TUBE_CONFIG}
 
 LEASE_SECONDS = [0.3, 1.0, 2.0]
 DRAIN_LEASE_SECONDS = 30.0
 DEFAULT_PRIORITY = 1000
 URGENT = 10
+# What filters look for, beside errors.
+GROUPS = ["a", "b", "c"]
+ERROR_TYPES = ["Net", "Disk"]
+CLIENTS = 32
 BACKLOG_MAX = 1500
 HELD_MAX = 100
 REMEMBERED = 50
@@ -63,11 +73,19 @@ class Held:
 class Shared:
     """What all clients of one process know."""
 
-    def __init__(self, prefix):
+    def __init__(self, prefix, kicks):
         self.queues = queue_names(prefix)
+        self.kicks = kicks  # whether there are any
+        self.named = {config: name for name, config in self.queues.items()}
         self.backlog = 0
+        self.tube_backlog = 0
         self.restarts = 0
         self.draining = False
+
+
+def error_by(name):
+    """A text that is not a part of that of another client."""
+    return f"failed by {name}."
 
 
 class Client:
@@ -76,6 +94,7 @@ class Client:
     def __init__(self, shared, number, seed):
         self.shared = shared
         self.number = number
+        self.name = f"c{number}"
         self.random = random.Random(f"{seed}-{number}")
         self.pushed = 0
         self.held = []  # leases that it has, or may have
@@ -95,13 +114,15 @@ class Client:
             return self.push()
         if choice < 0.79 and self.stale:
             return self.use_stale_token()
+        if choice < 0.805:
+            return self.sweep()
         if choice < 0.82 and (self.dead or self.failed):
             return self.command()
         return self.claim()
 
     def pick_queue(self):
-        plain, hooked = self.shared.queues
-        return hooked if self.random.random() < 0.3 else plain
+        config = self.random.choices(["plain", "hooked", "shared"], [55, 30, 15])[0]
+        return self.shared.named[config]
 
     def push(self):
         queue = self.pick_queue()
@@ -113,10 +134,12 @@ class Client:
 
     def make_job(self, queue):
         self.pushed += 1
-        name = f"c{self.number}-{self.pushed}"
+        name = f"{self.name}-{self.pushed}"
         size = self.random.choice([0, 0, 10, 100, 100, 1000, 1000, 10000])
         filler = self.random.randbytes(size // 2).hex()
         job = {"payload": make_payload(name, filler), "headers": {"name": name}}
+        if self.random.random() < 0.4:
+            job["headers"]["group"] = self.random.choice(GROUPS)
         if self.random.random() < 0.15:
             job["delay"] = self.random.choice([0.05, 0.2, 0.6])
         if self.random.random() < 0.1:
@@ -134,7 +157,7 @@ class Client:
         queue = self.pick_queue()
         body = {"max": self.random.choice([1, 1, 5, 25]),
                 "lease": self.random.choice(LEASE_SECONDS),
-                "wait": self.random.choice([0, 0, 0.05]), "worker": f"c{self.number}",
+                "wait": self.random.choice([0, 0, 0.05]), "worker": self.name,
                 "lane": self.random.choice(["any", "any", "any", "fresh", "retry"])}
         reply = yield Request("claim", queue, f"/v1/queues/{queue}/claim", body)
         if not reply:
@@ -175,7 +198,9 @@ class Client:
     def item(self, kind, lease):
         item = {"token": lease.token}
         if kind == "fail":
-            item["error"] = f"failed by c{self.number}"
+            item["error"] = error_by(self.name)
+            if self.random.random() < 0.3:
+                item["error_type"] = self.random.choice(ERROR_TYPES)
             choice = self.random.random()
             if choice < 0.1:
                 item["final"] = True
@@ -202,6 +227,22 @@ class Client:
         ids = list(dict.fromkeys(job_id for its_queue, job_id in known if its_queue == queue))
         ids = self.random.sample(ids, min(len(ids), self.random.choice([1, 3, 20])))
         yield Request(kind, queue, f"/v1/queues/{queue}/{kind}", {"ids": ids})
+
+    def sweep(self):
+        """Retry or purge of whatever fits, in any queue."""
+        kind = self.random.choice(["retry", "retry", "purge"])
+        queue = self.random.choice(list(self.shared.queues))
+        wanted = self.random.choice([
+            {"headers": {"group": self.random.choice(GROUPS)}},
+            {"error": error_by(f"c{self.random.randrange(CLIENTS)}")},
+            {"error_type": self.random.choice(ERROR_TYPES), "status": "dead"},
+            {"reason": self.random.choice(["final", "buried"])}])
+        if kind == "retry" and self.random.random() < 0.2:
+            wanted = {"headers": {"group": self.random.choice(GROUPS)}, "status": "failed"}
+        body = {"filter": wanted}
+        if self.random.random() < 0.3:
+            body["limit"] = self.random.choice([1, 5])
+        yield Request(kind, queue, f"/v1/queues/{queue}/{kind}", body)
 
     def drain(self):
         """Claims and acks, until nothing is left that is not dead."""

@@ -9,6 +9,7 @@ import random
 import secrets
 import time
 
+from beanstalk_servers import RepriseDoor
 from crash_run import CrashRun
 from crowd import Crowd, allow_open_files
 
@@ -32,7 +33,8 @@ class Round:
     def __init__(self, start_server, disk_shim, folder, choose):
         self.choose = choose
         self.full_disk = folder / "the-disk-is-full"
-        self.server = start_server("--header-timeout", "2s", "--write-timeout", "2s", ready=False,
+        self.server = start_server("--header-timeout", "2s", "--write-timeout", "2s",
+                                   kind=RepriseDoor, ready=False,
                                    env={"LD_PRELOAD": str(disk_shim),
                                         "DISK_IS_FULL_WHEN": str(self.full_disk)})
         self.load = CrashRun(self.server, choose.randrange(2**32))

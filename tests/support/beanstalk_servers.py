@@ -24,7 +24,6 @@ class RepriseDoor(Server):
         super().__init__(*args, **options)
         self.door_file = self.folder / "beanstalk-port"
         self.args += ["--beanstalk", beanstalk, "--beanstalk-port-file", str(self.door_file)]
-        self.door_port = None
 
     def launch(self):
         self.door_file.unlink(missing_ok=True)

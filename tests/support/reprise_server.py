@@ -41,6 +41,8 @@ def die_with_parent():
 class Server:
     """One data directory and the process that serves it, if one runs now."""
 
+    door_port = None  # of the beanstalk protocol
+
     def __init__(self, *args, env=None, listen="127.0.0.1:0", cwd=None, program=None):
         self.folder = Path(tempfile.mkdtemp(prefix="reprise-test-"))
         self.data = self.folder / "data"
