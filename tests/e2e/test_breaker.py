@@ -391,7 +391,7 @@ class TestSparedFailures:
 
     def test_a_ttl_still_ends(self, guarded):
         queue = guarded(pause=LONG_PAUSE)
-        job_id = queue.push_one("x", ttl="800ms")
+        job_id = queue.push_one("x", ttl="3s")
         [job] = queue.claim()
         open_it(queue)
         time_passes(seconds_since_1970(queue.job(job_id)["expires_at"]))

@@ -200,7 +200,7 @@ class Silent(Client):
         path = random.choice([b"/openapi.json", b"/metrics", b"/v1/events"])
         self.send((HEAD % (b"GET " + path) + b"\r\n") * 3)
         # It would not notice that it is turned out: what it has not read is before that.
-        self.loop.at(random.uniform(1, 40), self.give_up)
+        self.loop.at(random.uniform(1, self.loop.patience), self.give_up)
 
     def give_up(self):
         if self.socket is not None:
@@ -208,8 +208,9 @@ class Silent(Client):
 
 
 class Loop:
-    def __init__(self, port):
+    def __init__(self, port, patience):
         self.port = port
+        self.patience = patience
         self.poll = select.epoll()
         self.clients = {}
         self.timers = []
@@ -268,10 +269,12 @@ def main():
     kinds = {kind.kind: kind for kind in (Idle, Active, Slow, Silent)}
     for kind in kinds:
         parser.add_argument(f"--{kind}", type=int, default=0)
+    parser.add_argument("--patience", type=float, default=40,
+                        help="seconds that a silent client stays at most")
     args = parser.parse_args()
     members = [kinds[kind] for kind in kinds for _ in range(getattr(args, kind))]
     assert allow_open_files(len(members) + 100), "the limit of open files is too low"
-    loop = Loop(args.port)
+    loop = Loop(args.port, args.patience)
     for start in range(0, len(members), 200):
         expected = start + len(members[start:start + 200])
         for member in members[start:start + 200]:

@@ -84,6 +84,7 @@ class RawConnection:
         fields = {name.lower(): value for name, value in headers}
         if method == "HEAD" or status in (204, 304):
             return b""
+        assert fields.get("content-type") != "text/event-stream", "a stream has no end to wait for"
         if fields.get("transfer-encoding") == "chunked":
             body = b""
             while size := int(self.line(b"\r\n"), 16):

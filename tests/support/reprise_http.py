@@ -56,6 +56,9 @@ class Client:
         try:
             self.connection.request(method, path, data, sent)
             response = self.connection.getresponse()
+            if response.getheader("Content-Type") == "text/event-stream" and method != "HEAD":
+                self.connection.close()
+                raise AssertionError(f"{method} {path}: a stream has no end to wait for")
             return Reply(response.status, response.getheaders(), response.read())
         except (OSError, http.client.HTTPException):
             self.connection.close()

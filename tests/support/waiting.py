@@ -28,5 +28,6 @@ def holds_for(check, seconds, what="the condition", every=POLL_SECONDS):
 
 def time_passes(moment):
     """Returns once the wall clock is past `moment` (seconds since 1970), for deadlines that the
-    server itself has told."""
+    server itself has told: in milliseconds, and it counts in smaller parts."""
+    moment += 0.005
     eventually(lambda: time.time() > moment, f"the clock to reach {moment}", timeout=60)
