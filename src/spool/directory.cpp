@@ -67,7 +67,7 @@ Status make_directory(int parent, const std::string& name, const std::filesystem
 
 int sync_directory(int directory) {
   // EINVAL: the file system has nothing to sync here.
-  return ::fsync(directory) == 0 || errno == EINVAL ? 0 : errno;
+  return TEMP_FAILURE_RETRY(::fsync(directory)) == 0 || errno == EINVAL ? 0 : errno;
 }
 
 mode_t kind_of_entry(int directory, const char* name) {

@@ -140,7 +140,7 @@ Status NewFiles::write(const std::vector<NewFile>& files) {
 
 Status NewFiles::sync_each(const std::vector<UniqueFd>& open) {
   for (std::size_t i = 0; i < open.size(); ++i) {
-    if (::fsync(open[i].get()) != 0) return failed(pending_[i].name, errno);
+    if (TEMP_FAILURE_RETRY(::fsync(open[i].get())) != 0) return failed(pending_[i].name, errno);
   }
   return ok();
 }

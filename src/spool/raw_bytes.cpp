@@ -98,7 +98,7 @@ Result<bool> SpoolFiles::keep_raw(const Writing&, const std::string& queue_name,
   // Who wrote it may not have synced it; a file that we may not open can only be linked.
   if (file) {
     ::fchmod(file.get(), 0600);
-    if (::fsync(file.get()) != 0) return io_error("sync", path, errno);
+    if (TEMP_FAILURE_RETRY(::fsync(file.get())) != 0) return io_error("sync", path, errno);
   }
   if (::linkat(pair.queue, queue_name.c_str(), pair.dead, raw_name.c_str(), 0) == 0) {
     reached("linked");
@@ -110,7 +110,8 @@ Result<bool> SpoolFiles::keep_raw(const Writing&, const std::string& queue_name,
     NewFiles copy(pair.dead, dead_path, observer_);
     auto to = copy.make(raw_name);
     if (!to) return to.error();
-    if (int code = copy_bytes(file.get(), to->get()); code != 0 || ::fsync(to->get()) != 0) {
+    if (int code = copy_bytes(file.get(), to->get());
+        code != 0 || TEMP_FAILURE_RETRY(::fsync(to->get())) != 0) {
       return io_error("keep the bytes of", path, code != 0 ? code : errno);
     }
     auto taken = copy.publish();

@@ -131,7 +131,8 @@ class DiskFile final : public SegmentFile {
   }
 
   Status sync() override {
-    return ::fdatasync(buffered_.get()) == 0 ? ok() : Status(system_error(path_));
+    return TEMP_FAILURE_RETRY(::fdatasync(buffered_.get())) == 0 ? ok()
+                                                                 : Status(system_error(path_));
   }
 
   Status read(std::uint64_t offset, std::uint64_t length, std::string& into) const override {
@@ -272,7 +273,7 @@ Status fill_with_zeros(int file, const std::string& path, std::uint64_t bytes) {
     }
     at += static_cast<std::uint64_t>(written);
   }
-  return ::fdatasync(file) == 0 ? ok() : Status(system_error(path));
+  return TEMP_FAILURE_RETRY(::fdatasync(file)) == 0 ? ok() : Status(system_error(path));
 }
 
 }  // namespace
