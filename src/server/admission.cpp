@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <string_view>
 
@@ -44,6 +46,20 @@ Status check_body(const ServerCore& core, const RequestHead& head) {
   return ok();
 }
 
+// Those of RFC 9110 and PATCH: where one of them has no route, it is the path that lacks it.
+bool is_known_method(std::string_view method) {
+  constexpr std::array<std::string_view, 9> kKnown = {
+      "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
+  return std::ranges::find(kKnown, method) != kKnown.end();
+}
+
+Response unknown_method(std::string_view method) {
+  Response response = error_response(
+      {Errc::invalid_request, fmt::format("{} is no method that is known here", method)});
+  response.status = 501;  // RFC 9110, 9.1
+  return response;
+}
+
 Response method_refusal(std::string_view method, const RouteMatch& match) {
   Response response = error_response(
       {Errc::method_not_allowed, fmt::format("{} is not among {}", method, match.allow)});
@@ -63,6 +79,7 @@ std::variant<RouteMatch, Response> admit(ServerCore& core, const RequestHead& he
     if (!checked) return error_response(checked.error());
     caller = *checked;
   }
+  if (!is_known_method(head.method)) return unknown_method(head.method);
   if (!match) return error_response(match.error());
   if (match->route == nullptr) return method_refusal(head.method, *match);
   if (auto status = check_body(core, head); !status) return error_response(status.error());
