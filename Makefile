@@ -89,7 +89,7 @@ sanitize-asan: setup
 	@scripts/test --preset asan --whole --only '$(asan_tests)' unit sim
 
 # Only what has threads; everything else is owned by one.
-threaded = ^(broker|server|webhook)\.|^spool\.(DrainTest|.*Removals)|^worker\.(StepRunner|ThreadLoop|QueueWorker)|^hooks\.(HookRunner|Nursery)|^storage\..*(Conformance.*/(Durable|Restless)|Backup|SegmentPool|FullDisk|Reclaim)
+threaded = ^(broker|hooks|server|webhook|worker)\.|^spool\.(DrainTest|.*Removals)|^storage\..*(Conformance.*/(Durable|Restless)|Backup|SegmentPool|FullDisk|Reclaim)
 sanitize-tsan: setup
 	$(call cmake_build,tsan,broker_test hooks_test server_test spool_test storage_test webhook_test worker_test)
 	@scripts/test --preset tsan --whole --only '$(threaded)' unit
