@@ -4,13 +4,13 @@ namespace reprise::bench {
 namespace {
 
 // Others may hold what is left; what they fail comes back at once.
-constexpr std::chrono::seconds kClaimWait{1};
+constexpr std::chrono::seconds kExhaustWait{1};
 
 }  // namespace
 
 void ExhaustPhase::begin(HttpConnection& connection, TimePoint now) {
   if (stopped_) return;
-  requests_.claim(connection.request(), batch_, kClaimWait);
+  requests_.claim(connection.request(), batch_, kExhaustWait);
   connection.start(now);
 }
 

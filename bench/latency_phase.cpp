@@ -3,7 +3,7 @@
 namespace reprise::bench {
 namespace {
 
-constexpr std::chrono::seconds kClaimWait{30};
+constexpr std::chrono::seconds kDeliveryWait{30};
 
 }  // namespace
 
@@ -20,7 +20,7 @@ void LatencyPhase::begin(HttpConnection& connection, TimePoint now) {
   if (connection.index() < producers_) {
     free_.push_back(&connection);
   } else {
-    consumers_[connection.index()].claim(connection, 1, kClaimWait, now);
+    consumers_[connection.index()].claim(connection, 1, kDeliveryWait, now);
   }
 }
 

@@ -10,7 +10,7 @@
 namespace reprise::bench::peers {
 namespace {
 
-constexpr std::string_view kLineEnd = "\r\n";
+constexpr std::string_view kRespLineEnd = "\r\n";
 
 std::int64_t count_of(std::string_view text) {
   std::int64_t count = 0;
@@ -21,11 +21,11 @@ std::int64_t count_of(std::string_view text) {
 
 // Reads the part at `at` and moves on; false when it is not whole.
 bool read_part(std::string_view input, std::size_t& at, RedisPart& part) {
-  const std::size_t end = input.find(kLineEnd, at);
+  const std::size_t end = input.find(kRespLineEnd, at);
   if (end == std::string_view::npos) return false;
   part.type = input[at];
   part.text = input.substr(at + 1, end - at - 1);
-  at = end + kLineEnd.size();
+  at = end + kRespLineEnd.size();
   if (part.type == '*') part.count = count_of(part.text);
   if (part.type != '$') return true;
   const std::int64_t bytes = count_of(part.text);
@@ -33,9 +33,9 @@ bool read_part(std::string_view input, std::size_t& at, RedisPart& part) {
   part.text = {};
   if (bytes < 0) return true;
   const auto size = static_cast<std::size_t>(bytes);
-  if (input.size() < at + size + kLineEnd.size()) return false;
+  if (input.size() < at + size + kRespLineEnd.size()) return false;
   part.text = input.substr(at, size);
-  at += size + kLineEnd.size();
+  at += size + kRespLineEnd.size();
   return true;
 }
 
@@ -64,7 +64,7 @@ void append_redis_length(std::string& out, std::size_t bytes) {
 void append_redis_word(std::string& out, std::string_view word) {
   append_redis_length(out, word.size());
   out += word;
-  out += kLineEnd;
+  out += kRespLineEnd;
 }
 
 }  // namespace reprise::bench::peers

@@ -16,10 +16,10 @@
 namespace reprise::bench {
 namespace {
 
-constexpr std::size_t kMiB = 1U << 20;
+constexpr std::size_t kMebi = 1U << 20;
 constexpr std::size_t kBlockBytes = 4096;
-constexpr std::size_t kContentBytes = 4 * kMiB;
-constexpr std::size_t kOverwrittenBytes = 64 * kMiB;
+constexpr std::size_t kContentBytes = 4 * kMebi;
+constexpr std::size_t kOverwrittenBytes = 64 * kMebi;
 constexpr std::size_t kUnbounded = std::numeric_limits<std::size_t>::max();
 
 [[noreturn]] void fail() {

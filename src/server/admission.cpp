@@ -56,7 +56,7 @@ bool is_known_method(std::string_view method) {
 Response unknown_method(std::string_view method) {
   Response response = error_response(
       {Errc::invalid_request, fmt::format("{} is no method that is known here", method)});
-  response.status = 501;  // RFC 9110, 9.1
+  response.http_status = 501;  // RFC 9110, 9.1
   return response;
 }
 
