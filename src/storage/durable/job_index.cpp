@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "base/crc32c.h"
 #include "storage/keys.h"
 #include "storage/scheduling_bytes.h"
@@ -306,18 +307,24 @@ std::vector<Seq> JobChunk::seqs() const {
 }
 
 void KnownOutlines::add(JobKey job, JobOutline outline) {
+  REPRISE_CHECK(known_.empty() || known_.back().job < job);
   const bool has_attributes = outline.scheduling != Scheduling{};
-  fields_.insert_or_assign(job, Fields{.expires_at = outline.expires_at,
-                                       .priority = outline.priority,
-                                       .has_attributes = has_attributes});
+  known_.push_back({.job = job,
+                    .expires_at = outline.expires_at,
+                    .priority = outline.priority,
+                    .has_attributes = has_attributes});
   if (has_attributes) attributes_.insert_or_assign(job, std::move(outline.scheduling));
 }
 
-std::optional<JobChunk::Entry> KnownOutlines::find(JobKey job) const {
-  const auto found = fields_.find(job);
-  if (found == fields_.end()) return std::nullopt;
-  JobChunk::Entry entry{.priority = found->second.priority, .expires_at = found->second.expires_at};
-  if (found->second.has_attributes) entry.scheduling = attributes_.at(job);
+std::optional<JobChunk::Entry> KnownOutlines::find(JobKey job) {
+  if (next_ == known_.size() || known_[next_].job != job) {
+    const auto found = std::ranges::lower_bound(known_, job, {}, &Known::job);
+    if (found == known_.end() || found->job != job) return std::nullopt;
+    next_ = static_cast<std::size_t>(found - known_.begin());
+  }
+  const Known& known = known_[next_++];
+  JobChunk::Entry entry{.priority = known.priority, .expires_at = known.expires_at};
+  if (known.has_attributes) entry.scheduling = attributes_.at(job);
   return entry;
 }
 
@@ -326,7 +333,7 @@ namespace {
 // Brings chunks up to date with the changes in a view.
 class ChunkUpdater {
  public:
-  ChunkUpdater(const ChunkSource& base, const OverlayView& changes, const KnownOutlines& known)
+  ChunkUpdater(const ChunkSource& base, const OverlayView& changes, KnownOutlines& known)
       : base_(base), changes_(changes), known_(known), erased_ranges_(changes.erased_ranges()) {}
 
   // Every chunk that any change falls into, and those of erased ranges that are in the base.
@@ -476,15 +483,14 @@ class ChunkUpdater {
 
   const ChunkSource& base_;
   const OverlayView& changes_;
-  const KnownOutlines& known_;
+  KnownOutlines& known_;
   const std::vector<Overlay::ErasedRange> erased_ranges_;
   ValueReader values_;
 };
 
 }  // namespace
 
-Status update_chunks(const ChunkSource& base, const OverlayView& changes,
-                     const KnownOutlines& known,
+Status update_chunks(const ChunkSource& base, const OverlayView& changes, KnownOutlines& known,
                      const std::function<Status(ChunkKey, const JobChunk&)>& updated) {
   ChunkUpdater updater(base, changes, known);
   const auto touched = updater.touched();
@@ -500,7 +506,7 @@ Status update_chunks(const ChunkSource& base, const OverlayView& changes,
 
 Status visit_live_jobs(const ChunkSource& base, const OverlayView& changes,
                        LiveJobVisitor& visitor) {
-  const KnownOutlines none;
+  KnownOutlines none;
   ChunkUpdater updater(base, changes, none);
   auto touched = updater.touched();
   if (!touched) return touched.error();

@@ -6,7 +6,10 @@
 namespace reprise::storage {
 namespace {
 
-constexpr std::uint64_t kWindowBytes = 256U << 10;
+// Read beyond a value at first, and at most. Jobs of one queue mostly stand side by side; those of
+// a thousand are far from each other, and what is read beyond one of them is of no use.
+constexpr std::uint64_t kAheadMin = 4U << 10;
+constexpr std::uint64_t kAheadMax = 256U << 10;
 
 }  // namespace
 
@@ -59,14 +62,21 @@ Result<std::string_view> ValueReader::read(const ValuePlace& place, std::uint64_
   const bool inside = place.segment == segment_ && place.offset >= begin_ &&
                       place.offset + length <= begin_ + window_.size();
   if (!inside) {
-    const std::uint64_t wanted = std::max(length, kWindowBytes);
-    const std::uint64_t there = place.segment->capacity() - place.offset;
+    const std::uint64_t bytes = bytes_to_read(place, length);
     segment_ = nullptr;
-    REPRISE_TRY(place.segment->read(place.offset, std::min(wanted, there), window_));
+    REPRISE_TRY(place.segment->read(place.offset, bytes, window_));
     segment_ = place.segment;
     begin_ = place.offset;
   }
   return std::string_view(window_).substr(place.offset - begin_, length);
+}
+
+std::uint64_t ValueReader::bytes_to_read(const ValuePlace& place, std::uint64_t length) {
+  const std::uint64_t end = begin_ + window_.size();
+  const bool goes_on =
+      place.segment == segment_ && place.offset >= begin_ && place.offset <= end + kAheadMax;
+  ahead_ = goes_on ? std::min(2 * ahead_, kAheadMax) : kAheadMin;
+  return std::min(length + ahead_, place.segment->capacity() - place.offset);
 }
 
 Result<std::string> read_value(const ValuePlace& place) {

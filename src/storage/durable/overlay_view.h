@@ -52,9 +52,12 @@ class ValueReader {
   Result<std::string_view> read(const ValuePlace& place, std::uint64_t length);
 
  private:
+  std::uint64_t bytes_to_read(const ValuePlace& place, std::uint64_t length);
+
   const journal::Segment* segment_ = nullptr;
   std::uint64_t begin_ = 0;  // where window_ is in the segment
   std::string window_;
+  std::uint64_t ahead_ = 0;  // what is read beyond a value: more and more, as long as it is used
 };
 
 // One value, by itself.

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "storage/keyspace.h"
 #include "storage/records.h"
+#include "storage/rocksdb/compression_sense.h"
 
 namespace reprise::storage {
 
@@ -52,6 +53,8 @@ class Database {
   // What it was found to hold when it was opened.
   const std::optional<CheckpointRecord>& checkpoint() const { return checkpoint_; }
   std::uint64_t disk_bytes() const;
+  // For whoever writes table files, one at a time.
+  CompressionSense& compression_sense() { return compression_sense_; }
 
   Result<std::optional<std::string>> read(const ::rocksdb::ReadOptions& options,
                                           ::rocksdb::ColumnFamilyHandle* family,
@@ -75,6 +78,8 @@ class Database {
   ::rocksdb::ColumnFamilyHandle* default_family_ = nullptr;  // RocksDB insists on it; unused
   std::vector<::rocksdb::ColumnFamilyHandle*> families_;     // owned; by Keyspace, then the index
   std::optional<CheckpointRecord> checkpoint_;
+
+  CompressionSense compression_sense_;
 };
 
 inline constexpr char kIndexFamilyName[] = "index";

@@ -34,6 +34,7 @@ TableWriter::~TableWriter() {
 Status TableWriter::put(::rocksdb::ColumnFamilyHandle* family, std::string_view key,
                         std::string_view value) {
   REPRISE_TRY(prepare(family, key, Kind::put));
+  bytes_ += key.size() + value.size();
   return checked(writer_->Put(slice(key), slice(value)));
 }
 
@@ -61,19 +62,26 @@ bool TableWriter::ends_file(std::string_view key, Kind kind) const {
 
 Status TableWriter::begin_file(::rocksdb::ColumnFamilyHandle* family) {
   const std::string path = directory_ + "/" + std::to_string(files_made_++) + ".sst";
-  const auto options = database_->GetOptions(family);
+  auto options = database_->GetOptions(family);
+  compresses_ = database_.compression_sense().compresses(family);
+  if (!compresses_) options.compression = ::rocksdb::kNoCompression;
   constexpr bool kKeepInPageCache = false;
   writer_ = std::make_unique<::rocksdb::SstFileWriter>(::rocksdb::EnvOptions(options), options,
                                                        family, kKeepInPageCache);
   family_ = family;
   entries_ = 0;
+  bytes_ = 0;
   files_[family].push_back(path);
   return checked(writer_->Open(path));
 }
 
 Status TableWriter::finish_file() {
-  const auto status = writer_->Finish();
+  ::rocksdb::ExternalSstFileInfo info;
+  const auto status = writer_->Finish(&info);
   writer_.reset();
+  if (status.ok() && compresses_) {
+    database_.compression_sense().learn(family_, bytes_, info.file_size);
+  }
   return checked(status);
 }
 

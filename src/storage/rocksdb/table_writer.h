@@ -19,7 +19,7 @@ namespace reprise::storage {
 
 class TableWriter {
  public:
-  // `directory` is on the same file system as the database and ours alone.
+  // `directory` is on the same file system as the database and ours alone. One at a time.
   TableWriter(Database& database, std::string directory)
       : database_(database), directory_(std::move(directory)) {}
   ~TableWriter();
@@ -53,6 +53,8 @@ class TableWriter {
   std::string queue_;  // the front of its last key
   Kind kind_{};
   std::uint64_t entries_ = 0;
+  std::uint64_t bytes_ = 0;  // of keys and values
+  bool compresses_ = true;
 };
 
 }  // namespace reprise::storage
