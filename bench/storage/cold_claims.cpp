@@ -50,8 +50,8 @@ class Consumer {
  private:
   Timestamp now() const { return clock_.now(); }
   void commit() {
-    const SealedBatch batch = core_->seal(now());
-    require(BrokerCore::commit(*storage_, batch.changes, storage::Durability::synced, scratch_));
+    SealedBatch batch = core_->seal(now());
+    require(BrokerCore::commit(*storage_, batch.changes, storage::Durability::synced));
     core_->settled(batch.number);
   }
 
@@ -59,7 +59,6 @@ class Consumer {
   SeededRandom random_{42};
   const std::unique_ptr<storage::Storage> storage_;
   const std::unique_ptr<BrokerCore> core_;
-  storage::Batch scratch_;
 };
 
 }  // namespace

@@ -99,8 +99,8 @@ void JobBatches::seal(storage::Batch& out) {
     changes_.changes.emplace_back(PutTotals{number, boxed(totals_[number - 1])});
   }
   changes_.changes.emplace_back(PutServer{boxed(server_)});
-  out.clear();
-  encode(changes_, out);
+  encode(changes_);
+  out = std::move(changes_.encoded);
   changes_ = {};
 }
 

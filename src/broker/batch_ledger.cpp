@@ -17,6 +17,7 @@ constexpr std::uint32_t kWindowMax = 127;
 constexpr std::uint64_t kSpanOfWindow = 16;  // in seqs, of which not all may be there
 constexpr std::uint64_t kWindowShareOfCache = 8;
 constexpr std::size_t kReadPatternsMax = 10'000;
+constexpr std::size_t kEncodedAheadMax = 4U << 20;
 
 std::size_t size_of(const RecordPtr& record) { return record ? record->byte_size() : 0; }
 
@@ -317,6 +318,11 @@ void BatchLedger::change_note(NoteChange change) {
   if (!change.value) return note(EraseNote{std::move(change.key)});
   const std::size_t bytes = change.key.size() + change.value->size() + 64;
   note(PutNote{boxed(Note{std::move(change.key), *std::move(change.value)})}, bytes);
+}
+
+// Not of a batch that is large already: its bytes would be in memory twice for long.
+void BatchLedger::encode_ahead() {
+  if (open_.payload_bytes <= kEncodedAheadMax) encode(open_);
 }
 
 std::pair<std::uint64_t, ChangeSet> BatchLedger::seal() {

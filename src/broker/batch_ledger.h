@@ -61,6 +61,7 @@ class BatchLedger final : public Ledger {
   void change_note(NoteChange change);
 
   const ChangeSet& open_changes() const { return open_; }
+  void encode_ahead();
   // Ends the open batch and begins the next. Batches are numbered from 1.
   std::pair<std::uint64_t, ChangeSet> seal();
   // All batches up to this number are in storage: their entries may be evicted.

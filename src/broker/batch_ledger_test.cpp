@@ -22,9 +22,7 @@ class BatchLedgerTest : public ::testing::Test {
  protected:
   void commit() {
     auto [number, changes] = ledger.seal();
-    storage::Batch scratch;
-    ASSERT_TRUE(
-        BrokerCore::commit(*storage, changes, storage::Durability::synced, scratch).has_value());
+    ASSERT_TRUE(BrokerCore::commit(*storage, changes, storage::Durability::synced).has_value());
     ledger.settled(number);
   }
   bool stored(storage::Keyspace keyspace, JobKey job) {
@@ -101,13 +99,39 @@ TEST_F(BatchLedgerTest, CacheStaysWithinItsBoundOnceBatchesAreSettled) {
   EXPECT_GT(small.cached_bytes(), 500U * 1024);
   EXPECT_EQ((*small.record({1, 1}))->payload, payload);
   auto [number, changes] = small.seal();
-  storage::Batch scratch;
-  ASSERT_TRUE(
-      BrokerCore::commit(*storage, changes, storage::Durability::synced, scratch).has_value());
+  ASSERT_TRUE(BrokerCore::commit(*storage, changes, storage::Durability::synced).has_value());
   small.settled(number);
   EXPECT_LE(small.cached_bytes(), 64U << 10);
   EXPECT_EQ((*small.record({1, 2}))->payload, payload);  // from storage
   EXPECT_GT(small.misses(), 0U);
+}
+
+TEST_F(BatchLedgerTest, ABatchThatWasEncodedAheadIsTheSame) {
+  BatchLedger other(*storage, /*cache_bytes=*/1 << 20);
+  for (BatchLedger* each : {&ledger, &other}) {
+    for (Seq seq = 1; seq <= 5; ++seq) {
+      each->put_job({1, seq}, record_of("a" + std::to_string(seq)));
+      if (each == &ledger) each->encode_ahead();
+    }
+    each->erase_job({1, 3});
+  }
+  auto ahead = ledger.seal().second;
+  EXPECT_EQ(ahead.encoded_changes, 5U);
+  auto at_once = other.seal().second;
+  EXPECT_EQ(at_once.encoded_changes, 0U);
+  encode(ahead);
+  encode(at_once);
+  EXPECT_EQ(ahead.encoded.count(), at_once.encoded.count());
+  EXPECT_EQ(ahead.encoded.bytes(), at_once.encoded.bytes());
+  // What follows begins anew.
+  ledger.put_job(kJob, record_of("b"));
+  EXPECT_EQ(ledger.open_changes().encoded_changes, 0U);
+}
+
+TEST_F(BatchLedgerTest, ALargeBatchIsNotEncodedAhead) {
+  ledger.put_job(kJob, record_of(std::string(5 << 20, 'x')));
+  ledger.encode_ahead();
+  EXPECT_EQ(ledger.open_changes().encoded_changes, 0U);
 }
 
 TEST_F(BatchLedgerTest, FinishedJobsLeaveTheCache) {

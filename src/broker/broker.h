@@ -103,7 +103,7 @@ struct BrokerOptions {
   Duration sync_interval = std::chrono::milliseconds(50);
   std::uint64_t cache_bytes = 16ULL << 20;
   std::uint64_t max_queued_commands = 20000;      // beyond: Errc::overloaded
-  std::uint64_t max_queued_bytes = 128ULL << 20;  // payload bytes in commands not yet applied
+  std::uint64_t max_queued_bytes = 128ULL << 20;  // of jobs in commands not yet applied
   Limits limits;
   // Bytes free on the data directory's file system, and how many must stay free for acks.
   std::function<std::uint64_t()> free_disk_bytes;  // empty: never low

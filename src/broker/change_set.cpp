@@ -132,10 +132,12 @@ struct Encoder {
 
 }  // namespace
 
-void encode(const ChangeSet& changes, storage::Batch& batch) {
-  batch.reserve(changes.payload_bytes);
-  const Encoder encoder{batch};
-  for (const Change& change : changes.changes) std::visit(encoder, change);
+void encode(ChangeSet& changes) {
+  changes.encoded.reserve(changes.payload_bytes);
+  const Encoder encoder{changes.encoded};
+  for (; changes.encoded_changes < changes.changes.size(); ++changes.encoded_changes) {
+    std::visit(encoder, changes.changes[changes.encoded_changes]);
+  }
 }
 
 }  // namespace reprise

@@ -1,6 +1,6 @@
 // ChangeSet: the typed changes of one batch, in order, and how they become storage mutations.
-// The engine's thread gathers them; the commit thread encodes them, so that the work of encoding
-// and checksumming a batch runs beside the next one's commands.
+// The engine's thread gathers them, and encodes them ahead while it waits for the commit before;
+// the commit thread encodes the rest.
 #pragma once
 
 #include <cstddef>
@@ -137,10 +137,13 @@ struct ChangeSet {
   std::vector<Change> changes;
   std::size_t payload_bytes = 0;  // about what the encoded form will take
   bool has_webhooks = false;      // somebody is to be told of a death
+  storage::Batch encoded;         // the first of them, or all
+  std::size_t encoded_changes = 0;
 
   bool empty() const { return changes.empty(); }
 };
 
-void encode(const ChangeSet& changes, storage::Batch& batch);
+// Encodes those that are not encoded yet.
+void encode(ChangeSet& changes);
 
 }  // namespace reprise

@@ -8,9 +8,6 @@
 namespace reprise {
 namespace {
 
-// A batch of one 16 MiB push must not keep its memory for ever.
-constexpr std::size_t kScratchKeptMax = 4U << 20;
-
 Histogram make_histogram(std::vector<double> upper_bounds) {
   const std::size_t buckets = upper_bounds.size() + 1;
   return {.upper_bounds = std::move(upper_bounds), .counts = std::vector<std::uint64_t>(buckets)};
@@ -100,14 +97,12 @@ bool CommitThread::write(Work& work) {
   const auto started = std::chrono::steady_clock::now();
   const auto durability =
       mode_ == DurabilityMode::sync ? storage::Durability::synced : storage::Durability::buffered;
-  if (const Status done = BrokerCore::commit(storage_, work.batch.changes, durability, scratch_);
-      !done) {
+  if (const Status done = BrokerCore::commit(storage_, work.batch.changes, durability); !done) {
     fail(done.error());
     return false;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - started;
-  const std::size_t bytes = scratch_.byte_size();
-  if (bytes > kScratchKeptMax) scratch_ = {};
+  const std::size_t bytes = work.batch.changes.encoded.byte_size();
   const std::lock_guard lock(mutex_);
   const bool was_synced = !std::exchange(unsynced_, durability == storage::Durability::buffered);
   // Written by another than the thread, which must know that there is something to sync.

@@ -73,7 +73,6 @@ class CommitThread {
   // Held by whoever commits or syncs.
   std::mutex writing_;
   // Protected by writing_.
-  storage::Batch scratch_;
   bool failed_ = false;
   SteadyTime last_sync_{};  // written by the thread only
 

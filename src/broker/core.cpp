@@ -160,11 +160,10 @@ SealedBatch BrokerCore::seal(Timestamp now) {
   return {number, std::move(changes), engine_.take_events()};
 }
 
-Status BrokerCore::commit(storage::Storage& storage, const ChangeSet& changes,
-                          storage::Durability durability, storage::Batch& scratch) {
-  scratch.clear();
-  encode(changes, scratch);
-  return storage.commit(scratch, durability);
+Status BrokerCore::commit(storage::Storage& storage, ChangeSet& changes,
+                          storage::Durability durability) {
+  encode(changes);
+  return storage.commit(changes.encoded, durability);
 }
 
 }  // namespace reprise

@@ -49,10 +49,14 @@ class BrokerCore {
   SealedBatch seal(Timestamp now);
   void settled(std::uint64_t batch) { ledger_.settled(batch); }
 
+  // Encodes what has gathered, so that its commit has less to do: for whoever waits for the commit
+  // before it.
+  void encode_ahead() { ledger_.encode_ahead(); }
+
   // Encodes and commits one sealed batch. Touches nothing but its arguments: safe on another
-  // thread. `scratch` keeps its memory from call to call.
-  static Status commit(storage::Storage& storage, const ChangeSet& changes,
-                       storage::Durability durability, storage::Batch& scratch);
+  // thread.
+  static Status commit(storage::Storage& storage, ChangeSet& changes,
+                       storage::Durability durability);
 
  private:
   BrokerCore(const storage::Storage& storage, Random& random, const Options& options);

@@ -35,10 +35,9 @@ class JobReaderTest : public ::testing::Test {
     ASSERT_TRUE(core->engine().fail(next_request++, items, clock.now())->at(0).has_value());
   }
   JobReader reader() {
-    const SealedBatch batch = core->seal(clock.now());
-    storage::Batch scratch;
-    EXPECT_TRUE(BrokerCore::commit(*storage, batch.changes, storage::Durability::synced, scratch)
-                    .has_value());
+    SealedBatch batch = core->seal(clock.now());
+    EXPECT_TRUE(
+        BrokerCore::commit(*storage, batch.changes, storage::Durability::synced).has_value());
     core->settled(batch.number);
     return {*storage, *core->engine().find_queue(kQueue)};
   }

@@ -37,9 +37,8 @@ class SelectionTest : public testing::Test {
     return seq;
   }
   void commit() {
-    const SealedBatch batch = core_->seal(clock_.now());
-    storage::Batch scratch;
-    ASSERT_TRUE(BrokerCore::commit(*storage_, batch.changes, storage::Durability::synced, scratch));
+    SealedBatch batch = core_->seal(clock_.now());
+    ASSERT_TRUE(BrokerCore::commit(*storage_, batch.changes, storage::Durability::synced));
     core_->settled(batch.number);
   }
   Operation operation(JobFilter filter = {}, OperationKind kind = OperationKind::retry,

@@ -19,9 +19,11 @@ constexpr std::size_t kOpenCommandsMax = 20'000;
 // while one is written.
 constexpr std::size_t kCommandsCommittedHere = 1;
 constexpr std::size_t kBytesCommittedHere = 64U << 10;
-// No more than this is applied by the thread that brings it.
+// No more than this is applied by the thread that brings it: an io thread has others to read from.
 constexpr std::size_t kCommandsAttendedTo = 32;
-constexpr std::size_t kBytesAttendedTo = 64U << 10;
+constexpr std::size_t kBytesAttendedTo = 8U << 10;
+// With so much in line the engine's thread begins before the rest is there.
+constexpr std::size_t kMuchInLineBytes = 64U << 10;
 constexpr std::size_t kReadsQueuedMax = 1'000;
 constexpr std::size_t kScansQueuedMax = 100;
 constexpr std::size_t kMaintenanceQueuedMax = 100'000;
@@ -140,12 +142,12 @@ Status ThreadedBroker::admit(Queued queued, Wake wake) {
         inbox_bytes_ + queued.bytes > options_.max_queued_bytes) {
       return Error{Errc::overloaded, "too many commands are waiting; try again in a moment"};
     }
-    const bool was_little = inbox_is_little();
+    const bool was_much = inbox_is_much();
     inbox_bytes_ += queued.bytes;
     inbox_.push_back(std::move(queued));
     if (wake == Wake::later) {
       // With much in line there is no reason to wait for the rest.
-      if (inbox_is_little() || !was_little) return ok();
+      if (!inbox_is_much() || was_much) return ok();
     } else if (inbox_.size() > 1) {
       return ok();  // its thread knows already, or whoever came first will tell
     }
@@ -307,6 +309,7 @@ void ThreadedBroker::run_engine() {
     }
     apply(std::move(tasks));
     submit_open_batch();
+    core_->encode_ahead();  // what is still open waits for the commit thread
   }
   finish();
 }
@@ -352,6 +355,11 @@ bool ThreadedBroker::engine_is_wanted() const {
 // Under mutex_.
 bool ThreadedBroker::inbox_is_little() const {
   return inbox_.size() <= kCommandsAttendedTo && inbox_bytes_ <= kBytesAttendedTo;
+}
+
+// Under mutex_.
+bool ThreadedBroker::inbox_is_much() const {
+  return inbox_.size() > kCommandsAttendedTo || inbox_bytes_ > kMuchInLineBytes;
 }
 
 // Under mutex_.

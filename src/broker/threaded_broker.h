@@ -170,6 +170,7 @@ class ThreadedBroker final : public Broker {
   void leave_engine();
   bool engine_is_wanted() const;
   bool inbox_is_little() const;
+  bool inbox_is_much() const;
   std::vector<Queued> take_inbox();
   void apply(std::vector<Queued> tasks);
   void take_answers(Timestamp now);

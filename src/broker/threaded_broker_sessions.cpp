@@ -6,12 +6,27 @@
 namespace reprise {
 namespace {
 
+// What a job costs beside its payload, whatever is done with it.
+constexpr std::size_t kBytesForJob = 256;
+
+std::size_t size_of(const session::Put& put) {
+  std::size_t size = put.jobs.size() * kBytesForJob;
+  for (const Result<NewJob>& job : put.jobs) size += job ? job->payload.size() : 0;
+  return size;
+}
+std::size_t size_of(const session::Reserve& reserve) { return reserve.count * kBytesForJob; }
+std::size_t size_of(const session::Delete& command) { return command.jobs.size() * kBytesForJob; }
+std::size_t size_of(const session::Release& release) { return release.items.size() * kBytesForJob; }
+std::size_t size_of(const session::Bury& bury) { return bury.items.size() * kBytesForJob; }
+template <class Command>
+std::size_t size_of(const Command&) {
+  return kBytesForJob;
+}
+
 std::size_t size_of(const std::vector<session::Command>& commands) {
   std::size_t size = 0;
   for (const session::Command& command : commands) {
-    const auto* put = std::get_if<session::Put>(&command);
-    if (put == nullptr) continue;
-    for (const Result<NewJob>& job : put->jobs) size += job ? job->payload.size() + 256 : 256;
+    size += std::visit([](const auto& one) { return size_of(one); }, command);
   }
   return size;
 }

@@ -40,8 +40,7 @@ bool Server::commit_next(storage::Durability durability) {
   sealed_.pop_front();
   const bool promised = durability == storage::Durability::synced;
   saboteur_.tamper(next.batch.changes, durability);
-  const Status status =
-      BrokerCore::commit(disk_->storage(), next.batch.changes, durability, scratch_);
+  const Status status = BrokerCore::commit(disk_->storage(), next.batch.changes, durability);
   if (!status) {
     require(status.error().code == Errc::io, "commit: " + status.error().detail);
     uncertain_ = next.batch.number;
@@ -130,10 +129,9 @@ Timestamp Server::stored_clock() const {
 
 void Server::store_torn_half() {
   if (sealed_.empty()) return;
-  const ChangeSet half = saboteur_.torn_half(sealed_.front().batch.changes);
+  ChangeSet half = saboteur_.torn_half(sealed_.front().batch.changes);
   if (half.empty()) return;
-  const auto status =
-      BrokerCore::commit(disk_->storage(), half, storage::Durability::synced, scratch_);
+  const auto status = BrokerCore::commit(disk_->storage(), half, storage::Durability::synced);
   require(status.has_value(), "the saboteur cannot write");
 }
 

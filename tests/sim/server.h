@@ -93,7 +93,6 @@ class Server {
   std::deque<Sealed> sealed_;
   std::vector<std::function<void()>> open_replies_;
   std::vector<std::function<void()>> unsynced_replies_;  // committed
-  storage::Batch scratch_;
 };
 
 }  // namespace reprise::sim
