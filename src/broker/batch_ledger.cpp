@@ -51,6 +51,15 @@ Result<std::shared_ptr<const T>> load(const storage::Storage& storage, Keyspace 
   return std::make_shared<const T>(std::move(*value));
 }
 
+// What a cursor has found of a job's state: null when there is none, nothing when it cannot be
+// read.
+std::optional<StatePtr> state_at(const storage::Storage::Cursor& states, bool is_there) {
+  if (!is_there) return StatePtr();
+  auto state = storage::decode_state(states.value());
+  if (!state) return std::nullopt;
+  return std::make_shared<const JobState>(*std::move(state));
+}
+
 }  // namespace
 
 BatchLedger::BatchLedger(const storage::Storage& storage, std::uint64_t cache_bytes)
@@ -99,9 +108,9 @@ std::uint32_t BatchLedger::window_for(JobKey job) {
   return pattern.window;
 }
 
-// Brings this job and those behind it into the cache, with what is known of their states. What a
-// batch on its way has changed is in the cache already and stays as it is. What cannot be read is
-// left out: who asks for it hears why.
+// Brings this job and those behind it into the cache, with their states. What a batch on its way
+// has changed is in the cache already and stays as it is. What cannot be read is left out: who asks
+// for it hears why.
 void BatchLedger::read_ahead(JobKey job, std::uint32_t window) {
   const auto snapshot = storage_.snapshot();
   const std::string begin = storage::job_key(job);
@@ -125,7 +134,7 @@ void BatchLedger::read_ahead(JobKey job, std::uint32_t window) {
     if (!record) continue;
     Entry& entry = entry_of(*key);
     entry.record = std::make_shared<const JobRecord>(*std::move(record));
-    if (!entry.state && !has_state && states->status()) entry.state = nullptr;
+    if (!entry.state && states->status()) entry.state = state_at(*states, has_state);
     recharge(entry);
     read_patterns_[job.queue].last = key->seq;
   }

@@ -230,6 +230,23 @@ TEST_F(BatchLedgerReadAhead, StopsAtTheQueuesEndAndLeavesOutWhatIsDamaged) {
   EXPECT_EQ(*cold.record(job(kJobs + 1)), nullptr);
 }
 
+TEST_F(BatchLedgerReadAhead, ADamagedStateIsToldToWhoAsksForIt) {
+  storage::Batch batch;
+  std::string damaged =
+      *storage->get(storage::Keyspace::states, storage::job_key(job(500))).value();
+  damaged.back() ^= 1;
+  batch.put(storage::Keyspace::states, storage::job_key(job(500)), damaged);
+  ASSERT_TRUE(storage->commit(batch, storage::Durability::synced));
+  for (Seq seq = 1; seq <= kJobs; ++seq) {
+    ASSERT_TRUE(cold.record(job(seq))) << seq;
+    const auto state = cold.state(job(seq));
+    ASSERT_EQ(state.has_value(), seq != 500) << seq;
+    if (!state) {
+      EXPECT_EQ(state.error().code, Errc::corrupt);
+    }
+  }
+}
+
 TEST_F(BatchLedgerReadAhead, StaysWithinTheCache) {
   BatchLedger small{*storage, /*cache_bytes=*/16 << 10};
   for (Seq seq = 1; seq <= kJobs; ++seq) {
