@@ -12,7 +12,6 @@
 #include "storage/keys.h"
 #include "storage/records.h"
 #include "storage/rocksdb/status.h"
-#include "storage/rocksdb/table_writer.h"
 #include "storage/rocksdb/tuning.h"
 
 namespace reprise::storage {
@@ -21,12 +20,12 @@ namespace {
 class Checkpoint {
  public:
   Checkpoint(Database& base, const std::string& directory, const journal::DirectoryId& id,
-             std::shared_ptr<const Overlay> overlay)
+             std::shared_ptr<const Overlay> overlay, PageCache page_cache)
       : base_(base),
         id_(id),
         overlay_(std::move(overlay)),
         changes_({overlay_}, kLatestView, nullptr),
-        tables_(base, directory) {}
+        tables_(base, directory, page_cache) {}
 
   Status run() {
     for (const Keyspace keyspace : kAllKeyspaces) {
@@ -143,8 +142,9 @@ Status write_first_checkpoint(Database& base, const std::string& directory,
 }
 
 Status write_checkpoint(Database& base, const std::string& directory,
-                        const journal::DirectoryId& id, std::shared_ptr<const Overlay> overlay) {
-  return Checkpoint(base, directory, id, std::move(overlay)).run();
+                        const journal::DirectoryId& id, std::shared_ptr<const Overlay> overlay,
+                        PageCache page_cache) {
+  return Checkpoint(base, directory, id, std::move(overlay), page_cache).run();
 }
 
 }  // namespace reprise::storage

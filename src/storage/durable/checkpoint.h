@@ -9,6 +9,7 @@
 #include "storage/durable/overlay.h"
 #include "storage/journal/format.h"
 #include "storage/rocksdb/database.h"
+#include "storage/rocksdb/table_writer.h"
 
 namespace reprise::storage {
 
@@ -19,6 +20,7 @@ Status write_first_checkpoint(Database& base, const std::string& directory,
 // `overlay` changes no more, and the journal is synced up to its last batch. `directory` is for
 // files on their way. Errc::disk_full: nothing has changed, it may be tried again.
 Status write_checkpoint(Database& base, const std::string& directory,
-                        const journal::DirectoryId& id, std::shared_ptr<const Overlay> overlay);
+                        const journal::DirectoryId& id, std::shared_ptr<const Overlay> overlay,
+                        PageCache page_cache);
 
 }  // namespace reprise::storage

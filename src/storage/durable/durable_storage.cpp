@@ -88,7 +88,7 @@ class DurableStorage final : public Storage {
   Status finish_checkpoint(CommitLock& lock);
   Status finish_checkpoints(CommitLock& lock);
   Result<std::unique_ptr<PinnedBase>> pin_base();
-  Status run_checkpoint();
+  Status run_checkpoint(PageCache page_cache = PageCache::used);
   void run_checkpoints();
   std::shared_ptr<const Overlay> frozen() const {
     const std::shared_lock lock(state_mutex_);
@@ -309,13 +309,13 @@ Status DurableStorage::freeze() {
 }
 
 // Writes the frozen overlay. Errc::disk_full: it stays where it is.
-Status DurableStorage::run_checkpoint() {
+Status DurableStorage::run_checkpoint(PageCache page_cache) {
   const auto overlay = frozen();
   if (!overlay) return ok();
   {
     const std::lock_guard alone(base_mutex_);
     const Status written =
-        write_checkpoint(*base_, directory_.paths.checkpoint, directory_.id, overlay);
+        write_checkpoint(*base_, directory_.paths.checkpoint, directory_.id, overlay, page_cache);
     checkpoint_out_of_space_ = !written && written.error().code == Errc::disk_full;
     if (!written) return written;
   }
@@ -331,12 +331,19 @@ void DurableStorage::run_checkpoints() {
   name_this_thread("checkpoint");
   lower_this_thread_priority();
   auto last_trim = std::chrono::steady_clock::now();
+  auto last_end = last_trim;
+  auto last_duration = last_trim - last_trim;
   CommitLock lock(commit_mutex_);
   while (wait_for_frozen(lock)) {
     const std::uint64_t bytes = frozen()->bytes();
     const auto began = std::chrono::steady_clock::now();
     lock.unlock();
-    const Status done = run_checkpoint();
+    // Where checkpoints follow each other closely, pushes wait for them: then the fastest way.
+    // Where there is time in between, the way that commits notice least.
+    const bool has_time = options_.env == nullptr && began - last_end >= last_duration / 2;
+    const Status done = run_checkpoint(has_time ? PageCache::passed_by : PageCache::used);
+    last_end = std::chrono::steady_clock::now();
+    last_duration = last_end - began;
     const bool no_space = !done && done.error().code == Errc::disk_full;
     // A compaction that met a full disk has stopped the base; it goes on when it is told to.
     if (no_space) (void)(*base_)->Resume();

@@ -16,6 +16,7 @@ constexpr std::uint64_t kFileBytesMax = 16ULL << 20;
 // and a compaction would have to rewrite it all. Smaller ones than this are not worth a file.
 constexpr std::uint64_t kCutBytesMin = 2ULL << 20;
 constexpr std::uint64_t kCutEntriesMin = 2'000;
+constexpr std::size_t kDirectWriteBytes = 256U << 10;
 
 Slice slice(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -65,14 +66,30 @@ Status TableWriter::begin_file(::rocksdb::ColumnFamilyHandle* family) {
   auto options = database_->GetOptions(family);
   compresses_ = database_.compression_sense().compresses(family);
   if (!compresses_) options.compression = ::rocksdb::kNoCompression;
-  constexpr bool kKeepInPageCache = false;
-  writer_ = std::make_unique<::rocksdb::SstFileWriter>(::rocksdb::EnvOptions(options), options,
-                                                       family, kKeepInPageCache);
   family_ = family;
   entries_ = 0;
   bytes_ = 0;
   files_[family].push_back(path);
-  return checked(writer_->Open(path));
+  auto opened = open_file(family, options, path);
+  if (!opened.ok() && page_cache_ == PageCache::passed_by) {
+    page_cache_ = PageCache::used;  // not every file system has a way past it
+    opened = open_file(family, options, path);
+  }
+  return checked(opened);
+}
+
+::rocksdb::Status TableWriter::open_file(::rocksdb::ColumnFamilyHandle* family,
+                                         const ::rocksdb::Options& options,
+                                         const std::string& path) {
+  ::rocksdb::EnvOptions env_options(options);
+  if (page_cache_ == PageCache::passed_by) {
+    env_options.use_direct_writes = true;
+    env_options.writable_file_max_buffer_size = kDirectWriteBytes;
+  }
+  constexpr bool kDropFromPageCache = false;
+  writer_ =
+      std::make_unique<::rocksdb::SstFileWriter>(env_options, options, family, kDropFromPageCache);
+  return writer_->Open(path);
 }
 
 Status TableWriter::finish_file() {

@@ -17,11 +17,16 @@
 
 namespace reprise::storage {
 
+// How files are written. Past the page cache there is one write at a time on its way to the disk,
+// which commits, on the same disk, wait for; through it there may be many, and the file is there
+// for whoever reads it next.
+enum class PageCache : std::uint8_t { used, passed_by };
+
 class TableWriter {
  public:
   // `directory` is on the same file system as the database and ours alone. One at a time.
-  TableWriter(Database& database, std::string directory)
-      : database_(database), directory_(std::move(directory)) {}
+  TableWriter(Database& database, std::string directory, PageCache page_cache = PageCache::used)
+      : database_(database), directory_(std::move(directory)), page_cache_(page_cache) {}
   ~TableWriter();
   TableWriter(const TableWriter&) = delete;
   TableWriter& operator=(const TableWriter&) = delete;
@@ -38,12 +43,15 @@ class TableWriter {
 
   Status prepare(::rocksdb::ColumnFamilyHandle* family, std::string_view key, Kind kind);
   Status begin_file(::rocksdb::ColumnFamilyHandle* family);
+  ::rocksdb::Status open_file(::rocksdb::ColumnFamilyHandle* family,
+                              const ::rocksdb::Options& options, const std::string& path);
   Status finish_file();
   bool ends_file(std::string_view key, Kind kind) const;
   Status checked(const ::rocksdb::Status& status) const;
 
   Database& database_;
   const std::string directory_;
+  PageCache page_cache_;
   std::map<::rocksdb::ColumnFamilyHandle*, std::vector<std::string>> files_;
   std::uint64_t files_made_ = 0;
 
