@@ -40,6 +40,6 @@ def test_only_one_program_is_built_with_them():
 def test_that_program_has_every_file_that_plants_one():
     planting = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.cpp")
                 if '#include "base/planted_bug.h"' in path.read_text()}
-    listed = re.search(r"set\(planted_sources\n(.*?)\)",
-                       (ROOT / "tests/crash/CMakeLists.txt").read_text(), re.DOTALL)[1].split()
+    listed = re.search(r"set\(reprise_planted_sources\n(.*?)\)",
+                       (ROOT / "cmake/unity.cmake").read_text(), re.DOTALL)[1].split()
     assert set(listed) == planting
