@@ -20,6 +20,10 @@ add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtu
 # clang-tidy look for real ones.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-Wno-maybe-uninitialized)
+  # Nor is a .cpp file that another one includes (cmake/unity.cmake) a header.
+  if(CMAKE_UNITY_BUILD)
+    add_compile_options(-Wno-subobject-linkage)
+  endif()
 endif()
 
 if(REPRISE_SANITIZE)

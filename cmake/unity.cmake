@@ -90,15 +90,37 @@ set(reprise_planted_sources
 )
 list(APPEND reprise_compiled_alone ${reprise_planted_sources})
 
-# Files stay with their neighbours in the list, also when one of them is compiled alone.
+# reprise_compiled_as_one(OUT MODULE NAME FILES...)
+#
+# Sets OUT to what a target called NAME compiles instead of FILES: sources that include ten of them each,
+# and those that are compiled alone. CMake's own unity sources name files by absolute paths, so that a
+# compiler cache would be of no use to another checkout. Files stay with their neighbours in the list, also
+# when one of them is compiled alone.
 set(reprise_files_as_one 10)
-function(reprise_group_for_unity module)
+function(reprise_compiled_as_one out module name)
+  if(NOT CMAKE_UNITY_BUILD)
+    set(${out} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/as_one")
+  set(sources "")
   set(index 0)
   foreach(source IN LISTS ARGN)
-    if(NOT "${module}/${source}" IN_LIST reprise_compiled_alone)
+    if("${module}/${source}" IN_LIST reprise_compiled_alone)
+      list(APPEND sources "${source}")
+    else()
       math(EXPR group "${index} / ${reprise_files_as_one}")
-      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "group${group}")
+      list(APPEND groups ${group})
+      file(RELATIVE_PATH path "${folder}" "${CMAKE_CURRENT_SOURCE_DIR}/${source}")
+      string(APPEND content_${group} "#include \"${path}\"\n")
     endif()
     math(EXPR index "${index} + 1")
   endforeach()
+  list(REMOVE_DUPLICATES groups)
+  foreach(group IN LISTS groups)
+    set(file "${folder}/${name}_${group}.cpp")
+    file(CONFIGURE OUTPUT "${file}" CONTENT "${content_${group}}" @ONLY)
+    list(APPEND sources "${file}")
+  endforeach()
+  set(${out} ${sources} PARENT_SCOPE)
 endfunction()
