@@ -11,8 +11,9 @@
 //   DISK_CALLS_BELOW       the directory whose files count: each write, sync, truncation, rename,
 //                          link and unlink of one
 //   DISK_TROUBLE           what happens: kill (of a write, half is done before), EIO, sync (EIO of a
-//                          sync), ENOSPC (of a write that makes a file grow), EINTR (of all but
-//                          names), short (of a write, half is done)
+//                          sync), ENOSPC (of a write that makes a file grow), EINTR (of a
+//                          write), EINTR-sync (of a sync or truncation), short (of a write, half is
+//                          done)
 //   DISK_TROUBLE_AT        to the first call from this number on that it can happen to
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -155,12 +156,12 @@ static int fail_with(int number) {
 
 // Of a call that is no write: whether it fails.
 static int call_fails(char kind, const char* path) {
-  static const char* const for_syncs[] = {"kill", "EIO", "EINTR", "sync", NULL};
-  static const char* const for_truncations[] = {"kill", "EIO", "EINTR", NULL};
+  static const char* const for_syncs[] = {"kill", "EIO", "EINTR-sync", "sync", NULL};
+  static const char* const for_truncations[] = {"kill", "EIO", "EINTR-sync", NULL};
   static const char* const for_names[] = {"kill", "EIO", NULL};
   if (!is_hit(kind, path, kind == 's' ? for_syncs : kind == 't' ? for_truncations : for_names)) return 0;
   if (trouble_is("kill")) die();
-  return fail_with(trouble_is("EINTR") ? EINTR : EIO);
+  return fail_with(trouble_is("EINTR-sync") ? EINTR : EIO);
 }
 
 static int fd_call_fails(int fd, char kind) {

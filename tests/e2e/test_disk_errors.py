@@ -97,7 +97,7 @@ def test_an_interrupted_sync_is_made_again_or_counts_as_failed(troubled):
             assert_ended_with_a_reason(served, "Interrupted system call")
         else:
             assert len(served.run.answered_at) == OPERATIONS and not served.run.refusals
-    troubled("EINTR", "st", 8, judge)
+    troubled("EINTR-sync", "st", 8, judge)
 
 
 @every_shard
@@ -137,7 +137,7 @@ class TestSpool:
         self.meet(new_spool_run, candidates, 4, shard, trouble, judge)
 
     @every_shard
-    @pytest.mark.parametrize("trouble, kinds", [("EINTR", "wdst"), ("short", WRITES)])
+    @pytest.mark.parametrize("trouble, kinds", [("EINTR", WRITES), ("EINTR-sync", "st"), ("short", WRITES)])
     def test_an_interruption_is_seen_by_nobody(self, new_spool_run, calls_of_a_spool_run, shard,
                                                trouble, kinds):
         def judge(failed):
