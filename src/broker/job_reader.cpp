@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "broker/endings.h"
 #include "storage/keys.h"
 #include "storage/records.h"
@@ -156,7 +157,7 @@ class JobWalk {
 
 Result<Seq> JobReader::resolve(std::string_view id, Seq seq_end) const {
   const Error not_found{Errc::job_not_found,
-                        "no job '" + std::string(id.substr(0, 32)) + "' in this queue"};
+                        "no job '" + std::string(cut_at_character(id, 32)) + "' in this queue"};
   if (id.size() == kJobIdChars) {
     const auto seq = decode_job_id(id);
     if (!seq) return Error{Errc::invalid_field, "id: '" + std::string(id) + "' is not a job's id"};
@@ -167,8 +168,8 @@ Result<Seq> JobReader::resolve(std::string_view id, Seq seq_end) const {
   }
   const auto candidates = seqs_with_id_prefix(id, seq_end, kPrefixCandidatesMax);
   if (!candidates) {
-    return Error{Errc::invalid_field,
-                 "id: '" + std::string(id.substr(0, 32)) + "' is not a job's id or a part of one"};
+    return Error{Errc::invalid_field, "id: '" + std::string(cut_at_character(id, 32)) +
+                                          "' is not a job's id or a part of one"};
   }
   std::vector<std::string> found;
   Seq first{};

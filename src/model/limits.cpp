@@ -8,6 +8,8 @@
 namespace reprise {
 namespace {
 
+constexpr std::size_t kShownNameBytes = 64;
+
 bool is_alphanumeric(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
@@ -21,7 +23,8 @@ bool is_name_char(char c) { return is_alphanumeric(c) || c == '.' || c == '_' ||
 Status check_name(std::string_view what, std::string_view name) {
   const auto refuse = [&](std::string_view why) {
     return Error{Errc::invalid_name, std::string(what) + " name '" +
-                                         std::string(name.substr(0, 64)) + "' " + std::string(why)};
+                                         std::string(cut_at_character(name, kShownNameBytes)) +
+                                         "' " + std::string(why)};
   };
   if (name.empty()) return Error{Errc::invalid_name, std::string(what) + " name is empty"};
   if (name.size() > kMaxNameChars) return refuse("… is longer than 200 characters");

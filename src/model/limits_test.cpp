@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "base/text.h"
+
 namespace reprise {
 namespace {
 
@@ -51,6 +53,13 @@ INSTANTIATE_TEST_SUITE_P(Names, BadName,
 
 TEST(NameMessage, StaysShortWhateverTheName) {
   EXPECT_LT(check_name("queue", std::string(1'000'000, 'x')).error().detail.size(), 200U);
+}
+
+TEST(NameMessage, CutsNoCharacterInTwo) {
+  for (std::size_t before = 58; before < 66; ++before) {
+    const std::string name = std::string(before, 'x') + "\xE2\x82\xAC and more";
+    EXPECT_TRUE(is_valid_utf8(check_name("queue", name).error().detail)) << before;
+  }
 }
 
 TEST(SchedulingKey, IsAnyTextThatIsNotTooLong) {

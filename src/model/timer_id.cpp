@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/text.h"
 #include "model/limits.h"
 
 namespace reprise {
@@ -11,7 +12,7 @@ constexpr std::string_view kPoll = "queue-poll:";
 constexpr std::string_view kRetry = "queue-retry:";
 
 Error not_a_timer(std::string_view text) {
-  return {Errc::invalid_field, "'" + std::string(text.substr(0, 64)) +
+  return {Errc::invalid_field, "'" + std::string(cut_at_character(text, 64)) +
                                    "' is no timer: queue-poll:NAMESPACE/WORKER or "
                                    "queue-retry:NAMESPACE/QUEUE:ID"};
 }

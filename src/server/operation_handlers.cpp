@@ -1,6 +1,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/text.h"
 #include "model/limits.h"
 #include "server/handlers.h"
 #include "server/operation_json.h"
@@ -18,7 +19,8 @@ Result<OperationId> operation_id(Request& request) {
   const std::string& text = request.id;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), id);
   if (problem != std::errc() || end != text.data() + text.size()) {
-    return Error{Errc::operation_not_found, "no operation '" + text.substr(0, 32) + "'"};
+    return Error{Errc::operation_not_found,
+                 "no operation '" + std::string(cut_at_character(text, 32)) + "'"};
   }
   return id;
 }

@@ -37,7 +37,7 @@ bool is_id_character(char c) {
 Result<std::string> run_id(Request& request) {
   const std::string& id = request.id;
   if (!std::ranges::all_of(id, is_id_character) || id.size() > kJobIdChars) {
-    return Error{Errc::run_not_found, fmt::format("no run '{}'", id.substr(0, 32))};
+    return Error{Errc::run_not_found, fmt::format("no run '{}'", cut_at_character(id, 32))};
   }
   if (id.size() < kShortestIdPrefix) {
     return Error{Errc::invalid_field,

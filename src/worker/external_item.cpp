@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/json_view.h"
 #include "base/json_writer.h"
+#include "base/text.h"
 
 namespace reprise::worker {
 namespace {
@@ -54,12 +55,12 @@ Result<std::vector<ExternalItem>> parse_items(std::string_view output, std::stri
   if (const auto checked = Json::parse(output); !checked) {
     return Error{Errc::invalid_field,
                  fmt::format("the list is not JSON: {}; it begins: {}", checked.error().detail,
-                             output.substr(0, kShownOutput))};
+                             cut_at_character(output, kShownOutput))};
   }
   const JsonView list(output);
   if (!list.is_array()) {
     return Error{Errc::invalid_field, fmt::format("the list is not a JSON array; it begins: {}",
-                                                  output.substr(0, kShownOutput))};
+                                                  cut_at_character(output, kShownOutput))};
   }
   std::vector<ExternalItem> items;
   std::set<std::string> seen;
@@ -107,7 +108,7 @@ Result<ItemRecord> decode_item(std::string_view text) {
         .error = json["error"].string_or("")};
   }
   return Error{Errc::corrupt, fmt::format("an external item's record cannot be read: {}",
-                                          text.substr(0, kShownOutput))};
+                                          cut_at_character(text, kShownOutput))};
 }
 
 }  // namespace reprise::worker
