@@ -124,6 +124,8 @@ JsonWriter& JsonWriter::value(double number) {
   if (!std::isfinite(number)) return null();
   separate();
   fmt::format_to(std::back_inserter(out_), "{}", number);
+  // Without its fraction it would be read as a whole number, which has no negative zero.
+  if (number == 0 && std::signbit(number)) out_ += ".0";
   return *this;
 }
 

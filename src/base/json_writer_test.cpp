@@ -48,6 +48,13 @@ TEST(JsonWriter, WritesExtremeIntegersExactly) {
             "[-9223372036854775808,9223372036854775807,18446744073709551615,255,-128]");
 }
 
+TEST(JsonWriter, NegativeZeroKeepsItsSign) {
+  JsonWriter json;
+  json.begin_array().value(-0.0).value(0.0).end_array();
+  EXPECT_EQ(json.text(), "[-0.0,0]");
+  EXPECT_EQ(Json::parse(json.text())->dump(), json.text());
+}
+
 TEST(JsonWriter, NumbersThatJsonLacksBecomeNull) {
   JsonWriter json;
   json.begin_array().value(std::nan("")).value(HUGE_VAL).value(-HUGE_VAL).end_array();
