@@ -1,6 +1,7 @@
 #include "runbook/command_template.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "runbook/reference_table.h"
@@ -37,14 +38,21 @@ CommandTemplate CommandTemplate::parse(std::string_view text, TemplateScope scop
   CommandTemplate command;
   command.source_ = text;
   std::size_t at = 0;
+  std::set<std::string_view> used;
   for (const Edit& edit : edits) {
     // Never twice in one place, whatever was found there.
     if (edit.begin < at) continue;
     command.script_.append(text.substr(at, edit.begin - at)).append(edit.text);
+    used.insert(edit.variable);
     at = edit.end;
   }
   command.script_.append(text.substr(at));
   command.references_ = references.take();
+  // What was read as a nested shell's command and turned out to be none may have left references
+  // behind: a job must not fail for want of a field that no command uses.
+  std::erase_if(command.references_, [&](const TemplateReference& reference) {
+    return !used.contains(reference.variable);
+  });
   return command;
 }
 

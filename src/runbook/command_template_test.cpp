@@ -14,6 +14,7 @@ using testing::ElementsAre;
 using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 struct Parsed {
   CommandTemplate command;
@@ -238,6 +239,16 @@ TEST(List, KnowsNeitherItemNorJob) {
                           error(1, "'job.id' cannot stand in 'list'")));
   EXPECT_THAT(parse("a ${queue} ${worker} ${env.A} ${project.root}", TemplateScope::list).problems,
               IsEmpty());
+}
+
+// The word is tried as the other shell's command, where the fallback has lost its quotes; that
+// shell could not read it.
+TEST(References, AreThoseOfTheScript) {
+  const Parsed parsed = parse("ssh host '${item.id} \"'${item.a:-'x'}");
+  EXPECT_EQ(parsed.command.script(), "ssh host '${REPRISE_ITEM_id?} \"'\"${REPRISE_ITEM_a}\"");
+  EXPECT_THAT(parsed.command.references(),
+              UnorderedElementsAre(Field(&TemplateReference::variable, "REPRISE_ITEM_id"),
+                                   Field(&TemplateReference::variable, "REPRISE_ITEM_a")));
 }
 
 struct Doubtful {

@@ -136,8 +136,8 @@ void ShellScanner::release(const std::vector<Held>& held, bool in_here_document)
                 : fmt::format("'{}' is not expanded in single quotes; end them before it, or hand "
                               "it over as an argument",
                               name));
-    edits_.push_back(
-        {one.begin, one.end, fmt::format("${{{}}}", references_.variable_for(one.reference))});
+    const std::string& variable = references_.variable_for(one.reference);
+    edits_.push_back({one.begin, one.end, fmt::format("${{{}}}", variable), variable});
   }
 }
 
@@ -157,8 +157,8 @@ void ShellScanner::scan_code(std::size_t begin, std::size_t end, const std::vect
 // The other shell's quotes cannot be told: references as they are.
 void ShellScanner::leave(const std::vector<Held>& held) {
   for (const Held& one : held) {
-    edits_.push_back(
-        {one.begin, one.end, fmt::format("${{{}?}}", references_.variable_for(one.reference))});
+    const std::string& variable = references_.variable_for(one.reference);
+    edits_.push_back({one.begin, one.end, fmt::format("${{{}?}}", variable), variable});
   }
 }
 
@@ -187,7 +187,7 @@ bool ShellScanner::scan_inside(const std::string& text, const std::vector<std::s
               "a template must stand in one piece, without quotes in it");
       continue;
     }
-    edits_.push_back({places[edit.begin], places[last] + 1, edit.text});
+    edits_.push_back({places[edit.begin], places[last] + 1, edit.text, edit.variable});
   }
   return true;
 }

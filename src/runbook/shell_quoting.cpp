@@ -160,9 +160,11 @@ void ShellScanner::expand_here(const TemplateText& found, bool quoted, Word* wor
                         template_name(found.reference)));
     return;
   }
-  const std::string reference = fmt::format("${{{}{}}}", references_.variable_for(found.reference),
-                                            options_.nested_shell ? "?" : "");
-  edits_.push_back({begin, found.end, quoted ? reference : fmt::format("\"{}\"", reference)});
+  const std::string& variable = references_.variable_for(found.reference);
+  const std::string reference =
+      fmt::format("${{{}{}}}", variable, options_.nested_shell ? "?" : "");
+  edits_.push_back(
+      {begin, found.end, quoted ? reference : fmt::format("\"{}\"", reference), variable});
 }
 
 // ${name…} of the shell.

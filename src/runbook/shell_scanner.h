@@ -19,11 +19,12 @@
 
 namespace reprise::runbook {
 
-// Put `text` in the place of [begin, end).
+// Put `text`, which refers to `variable`, in the place of [begin, end).
 struct Edit {
   std::size_t begin = 0;
   std::size_t end = 0;
   std::string text;
+  std::string variable;
 };
 
 struct ScanProblem {
