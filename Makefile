@@ -94,10 +94,10 @@ sanitize-tsan: setup
 	$(call cmake_build,tsan,broker_test hooks_test server_test spool_test storage_test webhook_test worker_test)
 	@scripts/test --preset tsan --whole --only '$(threaded)' unit
 
-fuzz: setup  ## the fuzz targets; one: TARGET=record_fuzz; how long each: SECONDS=60
+fuzz: setup  ## the fuzz targets; one: TARGET=record_fuzz; how long each: SECONDS=60; always the same: INPUTS=100000
 	@scripts/setup clang-14 libclang-rt-14-dev llvm-14
 	$(call cmake_build,fuzz,$(if $(TARGET),$(TARGET),fuzz_targets))
-	@scripts/fuzz --seconds $(SECONDS) $(TARGET)
+	@scripts/fuzz --seconds $(SECONDS) $(if $(INPUTS),--inputs $(INPUTS)) $(TARGET)
 
 format: setup  ## rewrite the C++ files in the project's format
 	@clang-format-14 -i $(cxx_files)
