@@ -61,6 +61,24 @@ TEST(JsonScanner, AValueThatWasWalkedThroughCanBeHadWhole) {
   EXPECT_EQ(scanner.raw_value(), "3");
 }
 
+// Wherever it stands, and however many bytes are looked at together.
+TEST(JsonScanner, FindsWhatEndsOrSpoilsAStringAtEveryPlace) {
+  for (std::size_t length = 0; length < 70; ++length) {
+    SCOPED_TRACE(length);
+    const std::string plain = std::string(length, 'x');
+    const std::string after = std::string(40, 'y');
+    EXPECT_EQ(JsonScanner("\"" + plain + "\"").string_value(), plain);
+    EXPECT_EQ(JsonScanner("\"" + plain + "\\n" + after + "\"").string_value(),
+              plain + "\n" + after);
+    EXPECT_EQ(JsonScanner("\"" + plain + "\xc3\xa4\x7f\"").string_value(), plain + "\xc3\xa4\x7f");
+    for (const char control : {'\0', '\n', '\x1f'}) {
+      const std::string text = "\"" + plain + control + after + "\"";
+      EXPECT_EQ(JsonScanner(text).string_value(), std::nullopt);
+    }
+    EXPECT_EQ(JsonScanner("\"" + plain).string_value(), std::nullopt) << "no end";
+  }
+}
+
 // Two readings of what is JSON must not differ: the parser of all other bodies takes a payload
 // exactly when the scanner does.
 TEST(JsonScanner, AgreesWithTheParserOnRandomEdits) {
