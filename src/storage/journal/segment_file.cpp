@@ -1,6 +1,7 @@
 #include "storage/journal/segment_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -22,6 +23,8 @@ using ::rocksdb::Slice;
 constexpr std::uint64_t kBlockBytes = 4096;  // what writes past the page cache are made of
 // A batch of 1000 jobs of 1 KiB is reused, one of 16 MiB is given back.
 constexpr std::uint64_t kBufferKept = 2U << 20;
+constexpr std::uint64_t kWriteBackBytes = 1U << 20;
+constexpr std::array<char, kBlockBytes> kBlockOfZeros{};
 
 constexpr std::uint64_t block_begin(std::uint64_t offset) {
   return offset / kBlockBytes * kBlockBytes;
@@ -82,13 +85,18 @@ class BlockBuffer {
 class DiskFile final : public SegmentFile {
  public:
   // `direct` may be closed: the file system has no way past the page cache.
-  DiskFile(std::string path, int buffered, int direct)
-      : path_(std::move(path)), buffered_(buffered), direct_(direct) {}
+  DiskFile(std::string path, int buffered, int direct, std::uint64_t file_bytes)
+      : path_(std::move(path)), buffered_(buffered), direct_(direct), file_bytes_(file_bytes) {}
 
   Status write(std::uint64_t offset, std::string_view first, std::string_view second) override {
     last_block_.clear();
-    std::array<iovec, 2> parts = {iovec{const_cast<char*>(first.data()), first.size()},
-                                  iovec{const_cast<char*>(second.data()), second.size()}};
+    // Up to the end of its block: else the kernel would have to read what stands there, unless it
+    // has it in memory.
+    const std::uint64_t end = offset + first.size() + second.size();
+    const std::uint64_t zeros = std::min(block_end(end), std::max(end, file_bytes_)) - end;
+    std::array<iovec, 3> parts = {iovec{const_cast<char*>(first.data()), first.size()},
+                                  iovec{const_cast<char*>(second.data()), second.size()},
+                                  iovec{const_cast<char*>(kBlockOfZeros.data()), zeros}};
     std::size_t at = 0;
     while (at < parts.size()) {
       const ssize_t written =
@@ -103,6 +111,7 @@ class DiskFile final : public SegmentFile {
       parts[at].iov_base = static_cast<char*>(parts[at].iov_base) + left;
       parts[at].iov_len -= left;
     }
+    write_back(end);
     return ok();
   }
 
@@ -154,6 +163,17 @@ class DiskFile final : public SegmentFile {
     return ok();
   }
 
+  // Lets the kernel begin with what is there by now, so that a sync has little left to do. Whether
+  // it goes well is the sync's to say.
+  void write_back(std::uint64_t end) {
+    end = block_begin(end);
+    if (end < written_back_) written_back_ = 0;  // a file is written from its front again
+    if (end - written_back_ < kWriteBackBytes) return;
+    (void)::sync_file_range(buffered_.get(), static_cast<off_t>(written_back_),
+                            static_cast<off_t>(end - written_back_), SYNC_FILE_RANGE_WRITE);
+    written_back_ = end;
+  }
+
   // What stands in [begin, end) of one block. Mostly it is what the last write left in memory.
   Status read_into(std::uint64_t begin, std::uint64_t end, char* memory) const {
     if (begin == end) return ok();
@@ -184,7 +204,9 @@ class DiskFile final : public SegmentFile {
   const std::string path_;
   const Descriptor buffered_;
   const Descriptor direct_;
+  const std::uint64_t file_bytes_;  // when it was opened
   BlockBuffer blocks_;
+  std::uint64_t written_back_ = 0;  // up to where the kernel was told to write
   std::uint64_t last_block_begin_ = 0;
   std::string last_block_;  // as the last durable write left it; empty: not known
 };
@@ -288,7 +310,9 @@ Result<std::unique_ptr<SegmentFile>> open_on_disk(const std::string& path) {
   const int buffered = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (buffered < 0) return system_error(path);
   const int direct = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_DIRECT);
-  return std::unique_ptr<SegmentFile>(std::make_unique<DiskFile>(path, buffered, direct));
+  struct stat known {};
+  const std::uint64_t bytes = ::fstat(buffered, &known) == 0 ? known.st_size : 0;
+  return std::unique_ptr<SegmentFile>(std::make_unique<DiskFile>(path, buffered, direct, bytes));
 }
 
 Result<std::unique_ptr<SegmentFile>> open_in(::rocksdb::FileSystem& files,

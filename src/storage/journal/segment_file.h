@@ -15,7 +15,9 @@ namespace reprise::storage::journal {
 class SegmentFile {
  public:
   virtual ~SegmentFile() = default;
-  // Writes both parts, one behind the other, in one call.
+  // Writes both parts, one behind the other, in one call. What stands behind them, up to the end of
+  // their last block of 4096 bytes or of the file, may become zeros: files are written from front
+  // to back.
   virtual Status write(std::uint64_t offset, std::string_view first, std::string_view second) = 0;
   // The same, and it is durable on return; nothing is said about what was written before.
   virtual Status write_durably(std::uint64_t offset, std::string_view first,
