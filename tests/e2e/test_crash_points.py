@@ -24,11 +24,12 @@ def test_a_server_killed_at_any_call_keeps_what_it_has_acknowledged(
     for number in points(numbers, usual=24, shard=shard):
         served = Served(start_server, disk_shim, "kill", number)
         try:
-            # The calls of threads are in another order each time: there may be fewer in all.
+            # The calls of threads are in another order each time, and a busy machine makes fewer
+            # checkpoints: there may be fewer in all.
             if served.calls.happened():
                 assert served.server.process.returncode == KILLED
             else:
-                assert number > len(calls_of_a_run) - 50 and not served.ended_by_itself
+                assert number > 0.75 * len(calls_of_a_run) and not served.ended_by_itself
             served.check_after_restart()
         except AssertionError as wrong:
             raise AssertionError(f"killed at call {number}: {wrong}") from wrong

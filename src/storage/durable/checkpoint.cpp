@@ -12,6 +12,7 @@
 #include "storage/keys.h"
 #include "storage/records.h"
 #include "storage/rocksdb/status.h"
+#include "storage/rocksdb/table_writer.h"
 #include "storage/rocksdb/tuning.h"
 
 namespace reprise::storage {
@@ -20,12 +21,12 @@ namespace {
 class Checkpoint {
  public:
   Checkpoint(Database& base, const std::string& directory, const journal::DirectoryId& id,
-             std::shared_ptr<const Overlay> overlay, PageCache page_cache)
+             std::shared_ptr<const Overlay> overlay, const Hurry& hurry)
       : base_(base),
         id_(id),
         overlay_(std::move(overlay)),
         changes_({overlay_}, kLatestView, nullptr),
-        tables_(base, directory, page_cache) {}
+        tables_(base, directory, hurry) {}
 
   Status run() {
     for (const Keyspace keyspace : kAllKeyspaces) {
@@ -143,8 +144,8 @@ Status write_first_checkpoint(Database& base, const std::string& directory,
 
 Status write_checkpoint(Database& base, const std::string& directory,
                         const journal::DirectoryId& id, std::shared_ptr<const Overlay> overlay,
-                        PageCache page_cache) {
-  return Checkpoint(base, directory, id, std::move(overlay), page_cache).run();
+                        const Hurry& hurry) {
+  return Checkpoint(base, directory, id, std::move(overlay), hurry).run();
 }
 
 }  // namespace reprise::storage

@@ -9,7 +9,7 @@
 #include "storage/durable/overlay.h"
 #include "storage/journal/format.h"
 #include "storage/rocksdb/database.h"
-#include "storage/rocksdb/table_writer.h"
+#include "storage/rocksdb/write_behind_files.h"
 
 namespace reprise::storage {
 
@@ -18,9 +18,10 @@ Status write_first_checkpoint(Database& base, const std::string& directory,
                               const journal::DirectoryId& id);
 
 // `overlay` changes no more, and the journal is synced up to its last batch. `directory` is for
-// files on their way. Errc::disk_full: nothing has changed, it may be tried again.
+// files on their way. `hurry`: somebody waits for it. Errc::disk_full: nothing has changed, it may
+// be tried again.
 Status write_checkpoint(Database& base, const std::string& directory,
                         const journal::DirectoryId& id, std::shared_ptr<const Overlay> overlay,
-                        PageCache page_cache);
+                        const Hurry& hurry);
 
 }  // namespace reprise::storage

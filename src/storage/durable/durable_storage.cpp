@@ -30,7 +30,8 @@ namespace {
 constexpr std::chrono::milliseconds kSpaceRetryInterval{500};
 // How much may gather while a checkpoint runs, in overlays: values are in the journal, so it is
 // only keys that take memory.
-constexpr std::uint64_t kOverlaysMax = 3;
+constexpr double kOverlaysMax = 3;
+constexpr double kHurryFrom = 0.5;  // of one
 constexpr std::chrono::milliseconds kPauseMax{10};
 constexpr std::chrono::seconds kQuietTime{1};
 constexpr std::chrono::seconds kTrimInterval{10};
@@ -88,7 +89,7 @@ class DurableStorage final : public Storage {
   Status finish_checkpoint(CommitLock& lock);
   Status finish_checkpoints(CommitLock& lock);
   Result<std::unique_ptr<PinnedBase>> pin_base();
-  Status run_checkpoint(PageCache page_cache = PageCache::used);
+  Status run_checkpoint();
   void run_checkpoints();
   std::shared_ptr<const Overlay> frozen() const {
     const std::shared_lock lock(state_mutex_);
@@ -123,6 +124,7 @@ class DurableStorage final : public Storage {
   std::shared_ptr<const Overlay> frozen_;  // null: no checkpoint is under way
 
   std::atomic<bool> checkpoint_out_of_space_{false};
+  Hurry hurry_{false};  // of the checkpoint that runs
   // One reclaim at a time; before base_mutex_, when both are taken.
   std::mutex reclaim_mutex_;
   std::mutex base_mutex_;  // one checkpoint, or look at what the base consists of, at a time
@@ -284,15 +286,18 @@ void DurableStorage::wait_for_room(CommitLock& lock, std::size_t batch_bytes) {
   if (!options_.background) return;
   const auto gathered = [this] {
     const std::shared_lock state(state_mutex_);
-    return frozen_ && !checkpoint_out_of_space_ ? active_->bytes() / options_.overlay_bytes : 0;
+    if (!frozen_ || checkpoint_out_of_space_) return 0.0;
+    return static_cast<double>(active_->bytes()) / static_cast<double>(options_.overlay_bytes);
   };
+  hurry_ = gathered() >= kHurryFrom;
   const auto has_room = [&] {
     return background_failure_ || stopping_ || gathered() < kOverlaysMax;
   };
-  if (gathered() >= 1) {
-    const auto pause = std::min(checkpoint_time_per_byte_ * static_cast<double>(batch_bytes),
-                                std::chrono::duration<double>(kPauseMax));
-    checkpoint_done_.wait_for(lock, pause, [&] { return stopping_ || gathered() == 0; });
+  // A short flood passes; the longer it lasts the more of the checkpoint's time a batch takes.
+  if (const double excess = gathered() - 1; excess > 0) {
+    const auto checkpoint_time = checkpoint_time_per_byte_ * static_cast<double>(batch_bytes);
+    const auto pause = std::min(excess * checkpoint_time, std::chrono::duration<double>(kPauseMax));
+    checkpoint_done_.wait_for(lock, pause, [&] { return stopping_ || gathered() < 1; });
   }
   checkpoint_done_.wait(lock, has_room);
 }
@@ -309,13 +314,13 @@ Status DurableStorage::freeze() {
 }
 
 // Writes the frozen overlay. Errc::disk_full: it stays where it is.
-Status DurableStorage::run_checkpoint(PageCache page_cache) {
+Status DurableStorage::run_checkpoint() {
   const auto overlay = frozen();
   if (!overlay) return ok();
   {
     const std::lock_guard alone(base_mutex_);
     const Status written =
-        write_checkpoint(*base_, directory_.paths.checkpoint, directory_.id, overlay, page_cache);
+        write_checkpoint(*base_, directory_.paths.checkpoint, directory_.id, overlay, hurry_);
     checkpoint_out_of_space_ = !written && written.error().code == Errc::disk_full;
     if (!written) return written;
   }
@@ -331,19 +336,12 @@ void DurableStorage::run_checkpoints() {
   name_this_thread("checkpoint");
   lower_this_thread_priority();
   auto last_trim = std::chrono::steady_clock::now();
-  auto last_end = last_trim;
-  auto last_duration = last_trim - last_trim;
   CommitLock lock(commit_mutex_);
   while (wait_for_frozen(lock)) {
     const std::uint64_t bytes = frozen()->bytes();
     const auto began = std::chrono::steady_clock::now();
     lock.unlock();
-    // Where checkpoints follow each other closely, pushes wait for them: then the fastest way.
-    // Where there is time in between, the way that commits notice least.
-    const bool has_time = options_.env == nullptr && began - last_end >= last_duration / 2;
-    const Status done = run_checkpoint(has_time ? PageCache::passed_by : PageCache::used);
-    last_end = std::chrono::steady_clock::now();
-    last_duration = last_end - began;
+    const Status done = run_checkpoint();
     const bool no_space = !done && done.error().code == Errc::disk_full;
     // A compaction that met a full disk has stopped the base; it goes on when it is told to.
     if (no_space) (void)(*base_)->Resume();
@@ -442,6 +440,7 @@ Status DurableStorage::finish_checkpoint(CommitLock& lock) {
   if (!options_.background) {
     REPRISE_TRY(run_checkpoint());
   } else {
+    hurry_ = true;
     checkpoint_wanted_.notify_one();
     checkpoint_done_.wait(lock, [&] {
       return background_failure_ || stopping_ || checkpoint_out_of_space_ || frozen() != overlay;
@@ -478,6 +477,7 @@ DurableStorage::~DurableStorage() {
   {
     const std::lock_guard lock(commit_mutex_);
     stopping_ = true;
+    hurry_ = true;
   }
   checkpoint_wanted_.notify_all();
   checkpoint_done_.notify_all();

@@ -263,9 +263,13 @@ void JobChunk::set(Seq seq, Entry entry) {
     keyed_.set(low, {entry.priority, std::move(entry.scheduling)});
     return;
   }
-  auto& bits = fresh_[entry.priority];
+  set_plain(seq, entry.priority);
+}
+
+void JobChunk::set_plain(Seq seq, Priority priority) {
+  auto& bits = fresh_[priority];
   if (!bits) bits = std::make_unique<Bits>();
-  bits->set(low);
+  bits->set(seq & kLowMask);
 }
 
 Status JobChunk::for_each_fresh(const KeyedJobs::Visit& visit) const {
@@ -308,24 +312,34 @@ std::vector<Seq> JobChunk::seqs() const {
 
 void KnownOutlines::add(JobKey job, JobOutline outline) {
   REPRISE_CHECK(known_.empty() || known_.back().job < job);
-  const bool has_attributes = outline.scheduling != Scheduling{};
-  known_.push_back({.job = job,
-                    .expires_at = outline.expires_at,
-                    .priority = outline.priority,
-                    .has_attributes = has_attributes});
-  if (has_attributes) attributes_.insert_or_assign(job, std::move(outline.scheduling));
+  known_.push_back({.job = job, .expires_at = outline.expires_at, .priority = outline.priority});
+  if (outline.scheduling == Scheduling{}) return;
+  known_.back().attributes = static_cast<std::uint32_t>(attributes_.size());
+  attributes_.push_back(std::move(outline.scheduling));
+}
+
+const KnownOutlines::Known* KnownOutlines::look_up(JobKey job) {
+  if (at_ < known_.size() && known_[at_].job == job) return &known_[at_];
+  if (at_ + 1 < known_.size() && known_[at_ + 1].job == job) return &known_[++at_];
+  const auto found = std::ranges::lower_bound(known_, job, {}, &Known::job);
+  if (found == known_.end() || found->job != job) return nullptr;
+  at_ = static_cast<std::size_t>(found - known_.begin());
+  return &*found;
 }
 
 std::optional<JobChunk::Entry> KnownOutlines::find(JobKey job) {
-  if (next_ == known_.size() || known_[next_].job != job) {
-    const auto found = std::ranges::lower_bound(known_, job, {}, &Known::job);
-    if (found == known_.end() || found->job != job) return std::nullopt;
-    next_ = static_cast<std::size_t>(found - known_.begin());
-  }
-  const Known& known = known_[next_++];
-  JobChunk::Entry entry{.priority = known.priority, .expires_at = known.expires_at};
-  if (known.has_attributes) entry.scheduling = attributes_.at(job);
+  const Known* known = look_up(job);
+  if (known == nullptr) return std::nullopt;
+  JobChunk::Entry entry{.priority = known->priority, .expires_at = known->expires_at};
+  if (known->attributes != kDefaultAttributes) entry.scheduling = attributes_[known->attributes];
   return entry;
+}
+
+std::optional<Priority> KnownOutlines::find_plain(JobKey job) {
+  const Known* known = look_up(job);
+  const bool is_plain =
+      known != nullptr && known->attributes == kDefaultAttributes && known->expires_at == kNever;
+  return is_plain ? std::optional(known->priority) : std::nullopt;
 }
 
 namespace {
@@ -374,21 +388,23 @@ class ChunkUpdater {
 
   Status update(ChunkKey key, JobChunk& chunk) {
     hide_erased_ranges(key, chunk);
+    const std::string begin = job_key({key.queue, key.first_seq()});
     const std::string end = end_of(key);
-    std::string from = job_key({key.queue, key.first_seq()});
-    auto job = next(Keyspace::jobs, from, end);
-    auto state = next(Keyspace::states, from, end);
-    while (job || state) {
-      const std::string at = !state || (job && job->key < state->key) ? job->key : state->key;
-      const bool job_changed = job && job->key == at;
-      const bool state_changed = state && state->key == at;
+    const auto jobs = changes_.entries(Keyspace::jobs, begin, end);
+    const auto states = changes_.entries(Keyspace::states, begin, end);
+    auto job = jobs.begin();
+    auto state = states.begin();
+    while (job != jobs.end() || state != states.end()) {
+      const bool job_is_first =
+          state == states.end() || (job != jobs.end() && job->key <= state->key);
+      const std::string& at = job_is_first ? job->key : state->key;
+      const bool state_changed = state != states.end() && state->key == at;
       if (const auto parsed = parse_job_key(at)) {
-        REPRISE_TRY(change(chunk, *parsed, job_changed ? &job->found : nullptr,
+        REPRISE_TRY(change(chunk, *parsed, job_is_first ? &job->found : nullptr,
                            state_changed ? &state->found : nullptr));
       }
-      from = at + '\0';
-      if (job_changed) job = next(Keyspace::jobs, from, end);
-      if (state_changed) state = next(Keyspace::states, from, end);
+      if (job_is_first) ++job;
+      if (state_changed) ++state;
     }
     return ok();
   }
@@ -407,13 +423,6 @@ class ChunkUpdater {
     return *parse_job_key(padded);
   }
 
-  std::optional<Overlay::Entry> next(Keyspace keyspace, const std::string& from,
-                                     const std::string& end) const {
-    auto entry = changes_.next(keyspace, from);
-    if (entry && entry->key >= end) entry.reset();
-    return entry;
-  }
-
   void hide_erased_ranges(ChunkKey key, JobChunk& chunk) const {
     if (erased_ranges_.empty()) return;
     for (const Seq seq : chunk.seqs()) {
@@ -430,6 +439,13 @@ class ChunkUpdater {
 
   // Null: not changed.
   Status change(JobChunk& chunk, JobKey key, const Found* job, const Found* state) {
+    if (job != nullptr && job->is_new && !job->erased && state == nullptr) {
+      // A push, which is what most changes are.
+      if (const auto priority = known_.find_plain(key)) {
+        chunk.set_plain(key.seq, *priority);
+        return ok();
+      }
+    }
     auto entry = chunk.take(key.seq);
     if (job != nullptr && job->erased) {
       if (state == nullptr || state->erased) return ok();

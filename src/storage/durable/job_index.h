@@ -6,8 +6,6 @@
 // and scheduling attributes as a bitmap or list, the others one by one.
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
-
 #include <array>
 #include <bitset>
 #include <cstdint>
@@ -59,6 +57,8 @@ class JobChunk {
   bool empty() const { return fresh_.empty() && keyed_.empty() && others_.empty(); }
   std::optional<Entry> take(Seq seq);
   void set(Seq seq, Entry entry);
+  // A fresh one with nothing but a priority that is not in the chunk yet.
+  void set_plain(Seq seq, Priority priority);
 
   // Errc::corrupt for a job that was damaged when it was noted.
   Status visit(LiveJobVisitor& visitor) const;
@@ -97,17 +97,22 @@ class KnownOutlines {
   void add(JobKey job, JobOutline outline);
   // Fastest when asked in the same order.
   std::optional<JobChunk::Entry> find(JobKey job);
+  // The priority of one that has neither attributes nor a ttl.
+  std::optional<Priority> find_plain(JobKey job);
 
  private:
   struct Known {
     JobKey job;
     Timestamp expires_at;
     Priority priority{};
-    bool has_attributes = false;
+    std::uint32_t attributes = kDefaultAttributes;  // where they are
   };
+  static constexpr std::uint32_t kDefaultAttributes = UINT32_MAX;
+  const Known* look_up(JobKey job);
+
   std::vector<Known> known_;
-  std::size_t next_ = 0;                                // behind the one that was found last
-  absl::flat_hash_map<JobKey, Scheduling> attributes_;  // other than the default
+  std::size_t at_ = 0;                  // of the one that was found last
+  std::vector<Scheduling> attributes_;  // other than the default
 };
 
 // The chunks that the changes touch, brought up to date, in the order of their keys. An empty one

@@ -62,7 +62,8 @@ class Opening {
             .directory = paths().journal,
             .segment_bytes_min = options_.segment_bytes_min,
             .segment_bytes_max = options_.segment_bytes_max,
-            .kept_bytes = options_.journal_bytes,
+            // What a checkpoint gives back at once while a backlog grows.
+            .kept_bytes = 2 * options_.journal_bytes,
             .background = options_.background,
             .on_failure = options_.on_failure};
   }

@@ -86,6 +86,18 @@ std::optional<Overlay::Entry> Overlay::next(Keyspace keyspace, std::string_view 
   return std::nullopt;
 }
 
+std::vector<Overlay::Entry> Overlay::entries(Keyspace keyspace, std::string_view begin,
+                                             std::string_view end, std::uint64_t view) const {
+  std::vector<Entry> entries;
+  const Map& map = of(keyspace);
+  for (auto at = map.lower_bound(begin); at != map.end() && at->first < end; ++at) {
+    if (const Version* version = visible(at->second, view)) {
+      entries.push_back({at->first, found(*version)});
+    }
+  }
+  return entries;
+}
+
 void Overlay::for_each(
     Keyspace keyspace,
     const std::function<bool(const std::string& key, const Found&)>& visit) const {

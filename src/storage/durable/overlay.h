@@ -65,6 +65,10 @@ class Overlay {
   };
   std::optional<Entry> next(Keyspace keyspace, std::string_view from, std::uint64_t view) const;
 
+  // All of them from `begin` to before `end`, in order.
+  std::vector<Entry> entries(Keyspace keyspace, std::string_view begin, std::string_view end,
+                             std::uint64_t view) const;
+
   // All of a keyspace in order, at the latest view, until `visit` returns false.
   void for_each(Keyspace keyspace,
                 const std::function<bool(const std::string& key, const Found&)>& visit) const;

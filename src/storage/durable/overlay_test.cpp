@@ -361,6 +361,20 @@ TEST(OverlayVersions, AreWhatEachViewShouldSee) {
   }
 }
 
+std::vector<std::string> keys_of(const std::vector<Overlay::Entry>& entries) {
+  std::vector<std::string> keys;
+  for (const auto& entry : entries) keys.push_back(entry.key);
+  return keys;
+}
+
+TEST(OverlayView, EntriesAreThoseOfARange) {
+  OverlayBench bench;
+  for (const char* key : {"a", "b", "c", "d"}) bench.put(Keyspace::keys, key, "value");
+  const OverlayView view({bench.shared()}, kLatestView, nullptr);
+  EXPECT_THAT(keys_of(view.entries(Keyspace::keys, "b", "d")), testing::ElementsAre("b", "c"));
+  EXPECT_THAT(keys_of(view.entries(Keyspace::keys, "x", "z")), testing::IsEmpty());
+}
+
 // --- Two layers ---------------------------------------------------------------------------------
 
 TEST(OverlayLayers, TheNewestWordCounts) {
@@ -389,6 +403,7 @@ TEST(OverlayLayers, TheNewestWordCounts) {
     from = entry->key + '\0';
   }
   EXPECT_THAT(walked, testing::ElementsAre("a = above", "b erased", "c erased", "d = below"));
+  EXPECT_THAT(keys_of(view.entries(Keyspace::keys, "b", "d")), testing::ElementsAre("b", "c"));
   EXPECT_EQ(view.hidden_until(Keyspace::keys, "c"), "cc");
   EXPECT_EQ(view.hidden_until(Keyspace::keys, "d"), std::nullopt);
 }

@@ -37,6 +37,21 @@ std::optional<Overlay::Entry> OverlayView::next(Keyspace keyspace, std::string_v
   return first;
 }
 
+std::vector<Overlay::Entry> OverlayView::entries(Keyspace keyspace, std::string_view begin,
+                                                 std::string_view end) const {
+  if (layers_.size() == 1) {
+    const auto locked = lock();
+    return layers_.front()->entries(keyspace, begin, end, view_);
+  }
+  std::vector<Overlay::Entry> entries;
+  for (std::string from(begin); auto entry = next(keyspace, from);) {
+    if (entry->key >= end) break;
+    from = entry->key + '\0';
+    entries.push_back(*std::move(entry));
+  }
+  return entries;
+}
+
 std::optional<std::string> OverlayView::hidden_until(Keyspace keyspace,
                                                      std::string_view key) const {
   const auto locked = lock();

@@ -28,6 +28,9 @@ class OverlayView {
   std::optional<Overlay::Found> find(Keyspace keyspace, std::string_view key) const;
   // The first key at or after `from` that has something to say.
   std::optional<Overlay::Entry> next(Keyspace keyspace, std::string_view from) const;
+  // All of them from `begin` to before `end`, in order.
+  std::vector<Overlay::Entry> entries(Keyspace keyspace, std::string_view begin,
+                                      std::string_view end) const;
   // The end of an erased range that hides this key of the base; nullopt when none does.
   std::optional<std::string> hidden_until(Keyspace keyspace, std::string_view key) const;
   std::vector<Overlay::ErasedRange> erased_ranges() const;

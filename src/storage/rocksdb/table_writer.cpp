@@ -16,13 +16,18 @@ constexpr std::uint64_t kFileBytesMax = 16ULL << 20;
 // and a compaction would have to rewrite it all. Smaller ones than this are not worth a file.
 constexpr std::uint64_t kCutBytesMin = 2ULL << 20;
 constexpr std::uint64_t kCutEntriesMin = 2'000;
-constexpr std::size_t kDirectWriteBytes = 256U << 10;
 
 Slice slice(std::string_view text) { return {text.data(), text.size()}; }
 
 std::string_view queue_of(std::string_view key) { return key.substr(0, sizeof(QueueNumber)); }
 
 }  // namespace
+
+TableWriter::TableWriter(Database& database, std::string directory, const Hurry& hurry)
+    : database_(database), directory_(std::move(directory)) {
+  const bool on_real_disk = database_.options().env == nullptr;
+  if (on_real_disk) write_behind_ = make_write_behind_files(hurry);
+}
 
 TableWriter::~TableWriter() {
   writer_.reset();
@@ -70,22 +75,20 @@ Status TableWriter::begin_file(::rocksdb::ColumnFamilyHandle* family) {
   entries_ = 0;
   bytes_ = 0;
   files_[family].push_back(path);
-  auto opened = open_file(family, options, path);
-  if (!opened.ok() && page_cache_ == PageCache::passed_by) {
-    page_cache_ = PageCache::used;  // not every file system has a way past it
-    opened = open_file(family, options, path);
+  if (write_behind_) {
+    auto past_page_cache = options;
+    past_page_cache.env = write_behind_.get();
+    const auto opened = open_file(family, past_page_cache, path);
+    if (!opened.IsInvalidArgument()) return checked(opened);
+    write_behind_.reset();  // not every file system has a way past its page cache
   }
-  return checked(opened);
+  return checked(open_file(family, options, path));
 }
 
 ::rocksdb::Status TableWriter::open_file(::rocksdb::ColumnFamilyHandle* family,
                                          const ::rocksdb::Options& options,
                                          const std::string& path) {
   ::rocksdb::EnvOptions env_options(options);
-  if (page_cache_ == PageCache::passed_by) {
-    env_options.use_direct_writes = true;
-    env_options.writable_file_max_buffer_size = kDirectWriteBytes;
-  }
   constexpr bool kDropFromPageCache = false;
   writer_ =
       std::make_unique<::rocksdb::SstFileWriter>(env_options, options, family, kDropFromPageCache);

@@ -14,19 +14,17 @@
 
 #include "base/result.h"
 #include "storage/rocksdb/database.h"
+#include "storage/rocksdb/write_behind_files.h"
 
 namespace reprise::storage {
 
-// How files are written. Past the page cache there is one write at a time on its way to the disk,
-// which commits, on the same disk, wait for; through it there may be many, and the file is there
-// for whoever reads it next.
-enum class PageCache : std::uint8_t { used, passed_by };
+inline const Hurry kAlwaysInAHurry{true};
 
 class TableWriter {
  public:
   // `directory` is on the same file system as the database and ours alone. One at a time.
-  TableWriter(Database& database, std::string directory, PageCache page_cache = PageCache::used)
-      : database_(database), directory_(std::move(directory)), page_cache_(page_cache) {}
+  // `hurry`: see write_behind_files.h.
+  TableWriter(Database& database, std::string directory, const Hurry& hurry = kAlwaysInAHurry);
   ~TableWriter();
   TableWriter(const TableWriter&) = delete;
   TableWriter& operator=(const TableWriter&) = delete;
@@ -51,7 +49,7 @@ class TableWriter {
 
   Database& database_;
   const std::string directory_;
-  PageCache page_cache_;
+  std::unique_ptr<::rocksdb::Env> write_behind_;  // null: files go the database's own way
   std::map<::rocksdb::ColumnFamilyHandle*, std::vector<std::string>> files_;
   std::uint64_t files_made_ = 0;
 
