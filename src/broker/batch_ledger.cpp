@@ -13,8 +13,9 @@ using storage::Keyspace;
 // What an entry costs beside the strings it holds: list and hash nodes, shared pointers.
 constexpr std::size_t kEntryOverhead = 320;
 
-constexpr std::uint32_t kWindowMax = 127;
+constexpr std::uint32_t kWindowMax = 255;
 constexpr std::uint64_t kSpanOfWindow = 16;  // in seqs, of which not all may be there
+constexpr std::uint64_t kPrefetchedSeqs = 1024;
 constexpr std::uint64_t kWindowShareOfCache = 8;
 constexpr std::size_t kReadPatternsMax = 10'000;
 constexpr std::size_t kEncodedAheadMax = 4U << 20;
@@ -79,6 +80,7 @@ Result<RecordPtr> BatchLedger::record(JobKey job) {
   ++misses_;
   if (const std::uint32_t window = window_for(job); window > 1) {
     read_ahead(job, window);
+    if (window == kWindowMax) prefetch(job.queue);
     Entry& filled = entry_of(job);
     if (filled.record) {
       RecordPtr record = *filled.record;
@@ -138,6 +140,19 @@ void BatchLedger::read_ahead(JobKey job, std::uint32_t window) {
     recharge(entry);
     read_patterns_[job.queue].last = key->seq;
   }
+}
+
+// Lets storage prepare what comes behind the records that were read last.
+void BatchLedger::prefetch(QueueNumber queue) {
+  ReadPattern& pattern = read_patterns_[queue];
+  const Seq next = pattern.last + 1;
+  const bool is_ahead = pattern.prefetched > next + kPrefetchedSeqs &&
+                        pattern.prefetched <= next + 2 * kPrefetchedSeqs;
+  if (is_ahead) return;
+  const Seq begin = std::clamp(pattern.prefetched, next, next + kPrefetchedSeqs);
+  pattern.prefetched = begin + kPrefetchedSeqs;
+  storage_.prefetch(Keyspace::jobs, storage::job_key({queue, begin}),
+                    storage::job_key({queue, pattern.prefetched}));
 }
 
 Result<StatePtr> BatchLedger::state(JobKey job) {

@@ -94,11 +94,13 @@ class BatchLedger final : public Ledger {
   struct ReadPattern {
     Seq last{};                // read last
     std::uint32_t window = 0;  // records to read at once
+    Seq prefetched{};          // up to before this one storage was told to read
   };
 
   Result<RecordPtr> load_record(JobKey job);
   std::uint32_t window_for(JobKey job);
   void read_ahead(JobKey job, std::uint32_t window);
+  void prefetch(QueueNumber queue);
   Entry& entry_of(JobKey job);
   Entry& changed_entry(JobKey job);
   void recharge(Entry& entry);

@@ -6,6 +6,7 @@
 #include "storage/keys.h"
 #include "storage/memory/memory_storage.h"
 #include "storage/records.h"
+#include "support/gated_storage.h"
 
 namespace reprise {
 namespace {
@@ -192,6 +193,40 @@ TEST_F(BatchLedgerReadAhead, AQueueThatIsReadInOrderIsReadInLargeSteps) {
     EXPECT_EQ(*state ? (*state)->attempts : 0, seq == 500 ? 3U : 0U) << seq;
   }
   EXPECT_LE(cold.misses(), 20U);
+}
+
+// What is read in order, storage is told of before: each stretch once, none of it behind the
+// reader.
+TEST(BatchLedgerPrefetch, GoesAheadOfWhatIsReadInOrder) {
+  constexpr Seq kJobs = 20'000;
+  test::GatedStorage storage;
+  BatchLedger ledger(storage, /*cache_bytes=*/1 << 20);
+  for (Seq seq = 1; seq <= kJobs; ++seq) ledger.put_job({1, seq}, record_of("payload"));
+  auto [number, changes] = ledger.seal();
+  ASSERT_TRUE(BrokerCore::commit(storage, changes, storage::Durability::synced).has_value());
+
+  BatchLedger cold(storage, /*cache_bytes=*/1 << 20);
+  Seq told_up_to = 0;
+  std::size_t told = 0;
+  for (Seq seq = 1; seq <= kJobs; ++seq) {
+    ASSERT_TRUE(cold.record({1, seq}));
+    const auto ranges = storage.prefetched();
+    for (; told < ranges.size(); ++told) {
+      const Seq begin = storage::parse_job_key(ranges[told].first)->seq;
+      const Seq end = storage::parse_job_key(ranges[told].second)->seq;
+      EXPECT_GT(begin, seq);
+      EXPECT_GE(begin, told_up_to) << "told twice";
+      EXPECT_LT(end, seq + 10'000);
+      told_up_to = end;
+    }
+    if (seq > 2'000) {
+      ASSERT_GT(told_up_to, seq);
+    }
+  }
+
+  BatchLedger backwards(storage, /*cache_bytes=*/1 << 20);
+  for (Seq seq = kJobs; seq > kJobs - 2'000; --seq) ASSERT_TRUE(backwards.record({1, seq}));
+  EXPECT_EQ(storage.prefetched().size(), told) << "nobody knows what is read next";
 }
 
 TEST_F(BatchLedgerReadAhead, AQueueThatIsReadBackwardsIsNot) {

@@ -70,6 +70,9 @@ class Storage {
   // Must not outlive the storage. Keeps what it shows from being reclaimed: hold it briefly.
   virtual std::unique_ptr<Snapshot> snapshot() const = 0;
 
+  // A hint: from `begin` to before `end` will be read soon, in order. Returns at once.
+  virtual void prefetch(Keyspace keyspace, std::string_view begin, std::string_view end) const = 0;
+
   // Every job that is not dead, as a restart wants to know it. Queue by queue; within a queue in no
   // order. Errc::corrupt names a job that cannot be trusted.
   virtual Status visit_live_jobs(LiveJobVisitor& visitor) const = 0;

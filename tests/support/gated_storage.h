@@ -7,6 +7,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "storage/memory/memory_storage.h"
 #include "storage/storage.h"
@@ -23,6 +25,11 @@ class GatedStorage final : public storage::Storage {
   int commits() const { return read(commits_); }
   int syncs() const { return read(syncs_); }
   int reclaims() const { return read(reclaims_); }
+  // From where to where it was told that somebody will read.
+  std::vector<std::pair<std::string, std::string>> prefetched() const {
+    const std::lock_guard lock(mutex_);
+    return prefetched_;
+  }
   void hold_backups() { set(&GatedStorage::backups_held_, true); }
   void let_backups_go() { set(&GatedStorage::backups_held_, false); }
   // Blocks until a commit waits at the gate.
@@ -67,6 +74,10 @@ class GatedStorage final : public storage::Storage {
     return ok();
   }
   void interrupt_maintenance() override {}
+  void prefetch(storage::Keyspace, std::string_view begin, std::string_view end) const override {
+    const std::lock_guard lock(mutex_);
+    prefetched_.emplace_back(begin, end);
+  }
   Status visit_live_jobs(storage::LiveJobVisitor& visitor) const override {
     return inner_->visit_live_jobs(visitor);
   }
@@ -104,6 +115,7 @@ class GatedStorage final : public storage::Storage {
   int commits_ = 0;
   int syncs_ = 0;
   int reclaims_ = 0;
+  mutable std::vector<std::pair<std::string, std::string>> prefetched_;
 };
 
 }  // namespace reprise::test

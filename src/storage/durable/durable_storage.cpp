@@ -22,6 +22,7 @@
 #include "storage/durable/opening.h"
 #include "storage/durable/overlay_view.h"
 #include "storage/live_jobs.h"
+#include "storage/rocksdb/prefetcher.h"
 #include "storage/rocksdb/reclaim.h"
 
 namespace reprise::storage {
@@ -50,7 +51,9 @@ class DurableStorage final : public Storage {
         base_(std::move(parts.base)),
         journal_(std::move(parts.journal)),
         active_(std::move(parts.overlay)) {
-    if (options_.background) checkpointer_ = std::thread([this] { run_checkpoints(); });
+    if (!options_.background) return;
+    prefetcher_ = std::make_unique<Prefetcher>(*base_);
+    checkpointer_ = std::thread([this] { run_checkpoints(); });
   }
   ~DurableStorage() override;
   DurableStorage(const DurableStorage&) = delete;
@@ -62,6 +65,9 @@ class DurableStorage final : public Storage {
   Status scan(Keyspace keyspace, std::string_view begin, std::string_view end,
               const Visit& visit) const override;
   std::unique_ptr<Snapshot> snapshot() const override;
+  void prefetch(Keyspace keyspace, std::string_view begin, std::string_view end) const override {
+    if (prefetcher_) prefetcher_->add(keyspace, begin, end);
+  }
   Status visit_live_jobs(LiveJobVisitor& visitor) const override;
   Result<std::uint64_t> backup(const std::string& directory) override;
   Status reclaim(Keyspace keyspace, std::string_view begin, std::string_view end) override;
@@ -130,6 +136,7 @@ class DurableStorage final : public Storage {
   std::mutex base_mutex_;  // one checkpoint, or look at what the base consists of, at a time
   std::atomic<bool> interrupted_{false};
 
+  std::unique_ptr<Prefetcher> prefetcher_;  // null: not in the background
   std::thread checkpointer_;
 };
 

@@ -108,6 +108,7 @@ class MemoryStorage final : public CrashableStorage, private Batch::Visitor {
     return std::make_unique<MemorySnapshot>(maps_, mutex_);
   }
 
+  void prefetch(Keyspace, std::string_view, std::string_view) const override {}
   Status visit_live_jobs(LiveJobVisitor& visitor) const override {
     return scan_live_jobs(*snapshot(), visitor);
   }
