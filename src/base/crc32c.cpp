@@ -73,15 +73,13 @@ class Shift {
 };
 
 // The instruction takes three cycles and one can be begun in each, so three stretches are worked on
-// at once and put together afterwards.
-__attribute__((target("sse4.2"))) std::uint32_t crc32c_hardware(std::string_view bytes,
-                                                                std::uint32_t seed) {
-  constexpr std::size_t kStretch = 512;
+// at once and put together afterwards: as often as three of them fit.
+template <std::size_t kStretch>
+__attribute__((target("sse4.2"))) std::uint64_t crc32c_of_thirds(std::uint64_t crc,
+                                                                 const char*& next,
+                                                                 std::size_t& left) {
   static const Shift over_one(kStretch);
   static const Shift over_two(2 * kStretch);
-  std::uint64_t crc = ~seed;
-  const char* next = bytes.data();
-  std::size_t left = bytes.size();
   for (; left >= 3 * kStretch; left -= 3 * kStretch, next += 3 * kStretch) {
     std::uint64_t second = 0;
     std::uint64_t third = 0;
@@ -91,6 +89,19 @@ __attribute__((target("sse4.2"))) std::uint32_t crc32c_hardware(std::string_view
       third = _mm_crc32_u64(third, load_word(next + 2 * kStretch + i));
     }
     crc = over_two(crc) ^ over_one(second) ^ third;
+  }
+  return crc;
+}
+
+__attribute__((target("sse4.2"))) std::uint32_t crc32c_hardware(std::string_view bytes,
+                                                                std::uint32_t seed) {
+  std::uint64_t crc = ~seed;
+  const char* next = bytes.data();
+  std::size_t left = bytes.size();
+  constexpr std::size_t kLeastBytes = std::size_t{3} * 128;
+  if (left >= kLeastBytes) {
+    crc = crc32c_of_thirds<512>(crc, next, left);  // a batch
+    crc = crc32c_of_thirds<128>(crc, next, left);  // a job
   }
   for (; left >= 8; left -= 8, next += 8) {
     crc = _mm_crc32_u64(crc, load_word(next));
