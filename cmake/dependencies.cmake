@@ -41,3 +41,12 @@ if(REPRISE_TESTS)
 endif()
 
 target_link_libraries(Boost::headers INTERFACE Threads::Threads)
+
+# Jobs are allocated by one thread and freed by another, a million times a second: glibc's arenas are
+# not made for that (docs/performance.md). Sanitizers bring an allocator of their own.
+find_library(REPRISE_JEMALLOC jemalloc)
+function(reprise_use_jemalloc target)
+  if(REPRISE_JEMALLOC AND NOT REPRISE_SANITIZE)
+    target_link_libraries(${target} PRIVATE ${REPRISE_JEMALLOC})
+  endif()
+endfunction()
