@@ -29,10 +29,12 @@ namespace reprise::storage {
 namespace {
 
 constexpr std::chrono::milliseconds kSpaceRetryInterval{500};
-// How much may gather while a checkpoint runs, in overlays: values are in the journal, so it is
-// only keys that take memory.
-constexpr double kOverlaysMax = 3;
-constexpr double kHurryFrom = 0.5;  // of one
+// What may gather while a checkpoint runs, in overlays. Values are in the journal, so it is only
+// keys that take memory, and a start that has to read it: a short flood passes beside a checkpoint
+// that takes its time, a longer one makes it hurry, and commits keep to its speed in the end.
+constexpr double kHurryFrom = 2.5;
+constexpr double kSlowFrom = 4;
+constexpr double kOverlaysMax = 6;
 constexpr std::chrono::milliseconds kPauseMax{10};
 constexpr std::chrono::seconds kQuietTime{1};
 constexpr std::chrono::seconds kTrimInterval{10};
@@ -300,11 +302,11 @@ void DurableStorage::wait_for_room(CommitLock& lock, std::size_t batch_bytes) {
   const auto has_room = [&] {
     return background_failure_ || stopping_ || gathered() < kOverlaysMax;
   };
-  // A short flood passes; the longer it lasts the more of the checkpoint's time a batch takes.
-  if (const double excess = gathered() - 1; excess > 0) {
+  // The longer it lasts the more of the checkpoint's time a batch takes.
+  if (const double excess = gathered() - kSlowFrom; excess > 0) {
     const auto checkpoint_time = checkpoint_time_per_byte_ * static_cast<double>(batch_bytes);
     const auto pause = std::min(excess * checkpoint_time, std::chrono::duration<double>(kPauseMax));
-    checkpoint_done_.wait_for(lock, pause, [&] { return stopping_ || gathered() < 1; });
+    checkpoint_done_.wait_for(lock, pause, [&] { return stopping_ || gathered() < kSlowFrom; });
   }
   checkpoint_done_.wait(lock, has_room);
 }

@@ -57,7 +57,7 @@ bool Overlay::apply(const AppliedBatch& batch, std::string_view body, std::size_
 
 const Overlay::Version* Overlay::visible(const Version& latest, std::uint64_t view) {
   const Version* version = &latest;
-  while (version != nullptr && version->batch > view) version = version->older.get();
+  while (version != nullptr && version->batch > view) version = version->older;
   return version;
 }
 
@@ -67,9 +67,9 @@ Overlay::Found Overlay::found(const Version& version) {
 
 std::optional<Overlay::Found> Overlay::find(Keyspace keyspace, std::string_view key,
                                             std::uint64_t view) const {
-  const Map& map = of(keyspace);
+  const VersionMap& map = of(keyspace);
   if (const auto at = map.find(key); at != map.end()) {
-    if (const Version* version = visible(at->second, view)) return found(*version);
+    if (const Version* version = visible(at.version(), view)) return found(*version);
   }
   if (hidden_by(keyspace, key, view) != nullptr) return Found{.erased = true};
   return std::nullopt;
@@ -77,10 +77,10 @@ std::optional<Overlay::Found> Overlay::find(Keyspace keyspace, std::string_view 
 
 std::optional<Overlay::Entry> Overlay::next(Keyspace keyspace, std::string_view from,
                                             std::uint64_t view) const {
-  const Map& map = of(keyspace);
+  const VersionMap& map = of(keyspace);
   for (auto at = map.lower_bound(from); at != map.end(); ++at) {
-    if (const Version* version = visible(at->second, view)) {
-      return Entry{at->first, found(*version)};
+    if (const Version* version = visible(at.version(), view)) {
+      return Entry{at.key(), found(*version)};
     }
   }
   return std::nullopt;
@@ -89,10 +89,10 @@ std::optional<Overlay::Entry> Overlay::next(Keyspace keyspace, std::string_view 
 std::vector<Overlay::Entry> Overlay::entries(Keyspace keyspace, std::string_view begin,
                                              std::string_view end, std::uint64_t view) const {
   std::vector<Entry> entries;
-  const Map& map = of(keyspace);
-  for (auto at = map.lower_bound(begin); at != map.end() && at->first < end; ++at) {
-    if (const Version* version = visible(at->second, view)) {
-      entries.push_back({at->first, found(*version)});
+  const VersionMap& map = of(keyspace);
+  for (auto at = map.lower_bound(begin); at != map.end() && at.is_before(end); ++at) {
+    if (const Version* version = visible(at.version(), view)) {
+      entries.push_back({at.key(), found(*version)});
     }
   }
   return entries;
@@ -101,8 +101,9 @@ std::vector<Overlay::Entry> Overlay::entries(Keyspace keyspace, std::string_view
 void Overlay::for_each(
     Keyspace keyspace,
     const std::function<bool(const std::string& key, const Found&)>& visit) const {
-  for (const auto& [key, version] : of(keyspace)) {
-    if (!visit(key, found(version))) return;
+  const VersionMap& map = of(keyspace);
+  for (auto at = map.begin(); at != map.end(); ++at) {
+    if (!visit(at.key(), found(at.version()))) return;
   }
 }
 
@@ -132,52 +133,54 @@ bool Overlay::viewed(const Version& version) const {
 
 // Whether nobody may ask for this version or one before it.
 bool Overlay::unviewed(const Version& version) const {
-  return views_.empty() || (!viewed(version) && !version.older);
+  return views_.empty() || (!viewed(version) && version.older == nullptr);
 }
 
 void Overlay::replace(Version& version, Version by) {
   by.is_new = version.is_new;
   if (viewed(version)) {
-    by.older = std::make_unique<Version>(std::move(version));
+    by.older = new Version(version);
   } else if (!views_.empty()) {
-    by.older = std::move(version.older);
+    by.older = version.older;
+  } else {
+    VersionMap::free_older(version);
   }
-  version = std::move(by);
+  version = by;
 }
 
 void Overlay::put(Keyspace keyspace, std::string_view key, ValuePlace place, std::uint64_t batch) {
   if (is_by_job(keyspace)) {
     if (const auto job = parse_job_key(key)) seq_highest_ = std::max(seq_highest_, job->seq);
   }
-  Map& map = of(keyspace);
+  VersionMap& map = of(keyspace);
   Version version{.batch = batch, .place = place};
   bytes_ += charge(key.size(), place);
   // Pushes come in rising order, so most new keys go to the end.
-  if (map.empty() || std::prev(map.end())->first < key) {
+  if (map.is_behind_all(key)) {
     version.is_new = is_new_key(keyspace, key);
-    map.emplace_hint(map.end(), key, std::move(version));
+    map.append(key, version);
     return;
   }
   const auto at = map.lower_bound(key);
-  if (at == map.end() || at->first != key) {
+  if (!at.is_at(key)) {
     version.is_new = is_new_key(keyspace, key);
-    map.emplace_hint(at, key, std::move(version));
+    map.insert(at, key, version);
     return;
   }
-  bytes_ -= charge(key.size(), at->second.place);
-  replace(at->second, std::move(version));
+  bytes_ -= charge(key.size(), at.version().place);
+  replace(at.version(), version);
 }
 
 void Overlay::erase(Keyspace keyspace, std::string_view key, std::uint64_t batch) {
-  Map& map = of(keyspace);
+  VersionMap& map = of(keyspace);
   const auto at = map.lower_bound(key);
-  if (at == map.end() || at->first != key) {
+  if (at == map.end() || !at.is_at(key)) {
     if (is_new_key(keyspace, key)) return;  // it is nowhere
     bytes_ += charge(key.size(), {});
-    map.emplace_hint(at, key, Version{.batch = batch, .erased = true});
+    map.insert(at, key, Version{.batch = batch, .erased = true});
     return;
   }
-  Version& version = at->second;
+  Version& version = at.version();
   bytes_ -= charge(key.size(), version.place);
   if (version.is_new && unviewed(version)) {
     map.erase(at);
@@ -189,15 +192,16 @@ void Overlay::erase(Keyspace keyspace, std::string_view key, std::uint64_t batch
 
 void Overlay::erase_range(Keyspace keyspace, std::string_view begin, std::string_view end,
                           std::uint64_t batch) {
-  Map& map = of(keyspace);
-  for (auto at = map.lower_bound(begin); at != map.end() && at->first < end;) {
-    bytes_ -= charge(at->first.size(), at->second.place);
-    if (unviewed(at->second)) {
+  VersionMap& map = of(keyspace);
+  for (auto at = map.lower_bound(begin); at != map.end() && at.is_before(end);) {
+    const std::size_t key_bytes = at.key().size();
+    bytes_ -= charge(key_bytes, at.version().place);
+    if (unviewed(at.version())) {
       at = map.erase(at);  // the range itself hides what is below
       continue;
     }
-    bytes_ += charge(at->first.size(), {});
-    replace(at->second, {.batch = batch, .erased = true});
+    bytes_ += charge(key_bytes, {});
+    replace(at.version(), {.batch = batch, .erased = true});
     ++at;
   }
   erased_ranges_.push_back({keyspace, std::string(begin), std::string(end), batch});

@@ -7,8 +7,6 @@
 // Threads: none; the owner locks. Once frozen nothing changes it any more, and anybody may read.
 #pragma once
 
-#include <absl/container/btree_map.h>
-
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -21,17 +19,11 @@
 
 #include "base/ids.h"
 #include "storage/batch.h"
+#include "storage/durable/version_map.h"
 #include "storage/journal/segment.h"
 #include "storage/keyspace.h"
 
 namespace reprise::storage {
-
-// Where a value is.
-struct ValuePlace {
-  const journal::Segment* segment = nullptr;  // kept alive by the overlay that it is from
-  std::uint64_t offset = 0;
-  std::uint32_t length = 0;
-};
 
 class Overlay {
  public:
@@ -97,17 +89,12 @@ class Overlay {
  private:
   class Applier;
 
-  struct Version {
-    std::uint64_t batch = 0;
-    ValuePlace place;
-    bool erased = false;
-    bool is_new = false;  // nothing of this key is below
-    std::unique_ptr<Version> older;
-  };
-  using Map = absl::btree_map<std::string, Version, std::less<>>;
+  using Version = VersionMap::Version;
 
-  Map& of(Keyspace keyspace) { return maps_[static_cast<std::size_t>(keyspace)]; }
-  const Map& of(Keyspace keyspace) const { return maps_[static_cast<std::size_t>(keyspace)]; }
+  VersionMap& of(Keyspace keyspace) { return maps_[static_cast<std::size_t>(keyspace)]; }
+  const VersionMap& of(Keyspace keyspace) const {
+    return maps_[static_cast<std::size_t>(keyspace)];
+  }
   static const Version* visible(const Version& latest, std::uint64_t view);
   bool is_new_key(Keyspace keyspace, std::string_view key) const;
   static Found found(const Version& version);
@@ -121,7 +108,7 @@ class Overlay {
 
   const Seq seq_floor_;
   Seq seq_highest_;
-  std::array<Map, kAllKeyspaces.size()> maps_;
+  std::array<VersionMap, kAllKeyspaces.size()> maps_;
   std::vector<ErasedRange> erased_ranges_;
   std::vector<journal::SegmentPtr> segments_;  // that values are in
   std::multiset<std::uint64_t> views_;

@@ -1,0 +1,140 @@
+// VersionMap: keys in byte order, each with the versions of its value; what an overlay is made of.
+// A sorted list of small sorted chunks. Most keys name a job, so they come in rising order and are
+// 12 bytes long: these are appended, are compared as two numbers and take no memory of their own.
+// Threads: none; the owner locks. Const calls change nothing.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "storage/journal/segment.h"
+
+namespace reprise::storage {
+
+// Where a value is.
+struct ValuePlace {
+  const journal::Segment* segment = nullptr;  // kept alive by the overlay that it is from
+  std::uint64_t offset = 0;
+  std::uint32_t length = 0;
+};
+
+class VersionMap {
+ public:
+  struct Version {
+    std::uint64_t batch = 0;
+    ValuePlace place;
+    bool erased = false;
+    bool is_new = false;       // nothing of this key is below
+    Version* older = nullptr;  // owned by the map that holds this one
+  };
+
+ private:
+  static constexpr std::size_t kFrontBytes = 16;
+  static constexpr std::size_t kChunkSlots = 64;
+
+  // A key, wherever its bytes are: the first sixteen as two numbers, the rest as they are.
+  struct KeyView {
+    explicit KeyView(std::string_view key);
+    KeyView(std::uint64_t high_half, std::uint64_t low_half, std::string_view rest,
+            std::size_t bytes)
+        : high(high_half), low(low_half), tail(rest), size(bytes) {}
+
+    std::uint64_t high;
+    std::uint64_t low;
+    std::string_view tail;
+    std::size_t size;
+
+    // Zeros behind a short one change nothing: where they make two keys alike, the shorter is
+    // first.
+    friend std::strong_ordering operator<=>(const KeyView& a, const KeyView& b) {
+      if (a.high != b.high) return a.high <=> b.high;
+      if (a.low != b.low) return a.low <=> b.low;
+      if (const auto tails = a.tail.compare(b.tail); tails != 0) return tails <=> 0;
+      return a.size <=> b.size;
+    }
+    friend bool operator==(const KeyView& a, const KeyView& b) { return (a <=> b) == 0; }
+  };
+  struct Key {
+    std::uint64_t high;
+    std::uint64_t low;
+    char* tail;  // owned by the map; null: there is none
+    std::uint32_t size;
+
+    KeyView view() const;
+    std::string text() const;
+    friend auto operator<=>(const Key& a, const KeyView& b) { return a.view() <=> b; }
+    friend bool operator==(const Key& a, const KeyView& b) { return a.view() == b; }
+  };
+  struct Slot {
+    Key key;
+    Version version;
+  };
+  // Slots are moved as bytes when others are put between them.
+  static_assert(std::is_trivially_copyable_v<Slot>);
+  using Chunk = std::vector<Slot>;  // never empty
+
+ public:
+  VersionMap() = default;
+  ~VersionMap() { clear(); }
+  VersionMap(const VersionMap&) = delete;
+  VersionMap& operator=(const VersionMap&) = delete;
+
+  // Valid until the map is changed.
+  class Iterator {
+   public:
+    std::string key() const { return slot().key.text(); }
+    Version& version() const { return slot().version; }
+    bool is_at(std::string_view key) const { return slot().key == KeyView(key); }
+    bool is_before(std::string_view key) const { return slot().key < KeyView(key); }
+    Iterator& operator++();
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    friend class VersionMap;
+    Iterator(const VersionMap* map, std::size_t chunk, std::size_t place)
+        : map_(map), chunk_(chunk), place_(place) {}
+    Slot& slot() const { return (*map_->chunks_[chunk_])[place_]; }
+
+    const VersionMap* map_;
+    std::size_t chunk_;
+    std::size_t place_;
+  };
+  Iterator begin() const { return {this, 0, 0}; }
+  Iterator end() const { return {this, chunks_.size(), 0}; }
+  // The first that is not before the key.
+  Iterator lower_bound(std::string_view key) const;
+  Iterator find(std::string_view key) const;
+
+  // The key is not in the map, and `at` is its lower bound.
+  void insert(Iterator at, std::string_view key, Version version);
+  // The same for a key that is behind all others.
+  bool is_behind_all(std::string_view key) const;
+  void append(std::string_view key, Version version) { insert(end(), key, version); }
+  // Its older versions go with it. Where the next one is then.
+  Iterator erase(Iterator at);
+  void clear();
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+  static void free_older(Version& version);
+
+ private:
+  static Key make_key(std::string_view key);
+  static void free_key(Key& key);
+  // Makes room in a full chunk; where `at` is then.
+  Iterator split(Iterator at);
+
+  std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> fronts_;  // of each chunk's first key
+  std::size_t size_ = 0;
+};
+
+}  // namespace reprise::storage
