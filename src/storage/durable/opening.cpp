@@ -63,7 +63,7 @@ class Opening {
             .segment_bytes_min = options_.segment_bytes_min,
             .segment_bytes_max = options_.segment_bytes_max,
             // What a checkpoint gives back at once while a backlog grows.
-            .kept_bytes = 2 * options_.journal_bytes,
+            .kept_bytes = 4 * options_.journal_bytes,
             .background = options_.background,
             .on_failure = options_.on_failure};
   }

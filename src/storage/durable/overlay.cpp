@@ -153,18 +153,19 @@ void Overlay::put(Keyspace keyspace, std::string_view key, ValuePlace place, std
     if (const auto job = parse_job_key(key)) seq_highest_ = std::max(seq_highest_, job->seq);
   }
   VersionMap& map = of(keyspace);
+  const OrderedKey ordered(key);
   Version version{.batch = batch, .place = place};
   bytes_ += charge(key.size(), place);
   // Pushes come in rising order, so most new keys go to the end.
-  if (map.is_behind_all(key)) {
+  if (map.is_behind_all(ordered)) {
     version.is_new = is_new_key(keyspace, key);
-    map.append(key, version);
+    map.append(ordered, version);
     return;
   }
-  const auto at = map.lower_bound(key);
-  if (!at.is_at(key)) {
+  const auto at = map.lower_bound(ordered);
+  if (!at.is_at(ordered)) {
     version.is_new = is_new_key(keyspace, key);
-    map.insert(at, key, version);
+    map.insert(at, ordered, version);
     return;
   }
   bytes_ -= charge(key.size(), at.version().place);
@@ -173,11 +174,12 @@ void Overlay::put(Keyspace keyspace, std::string_view key, ValuePlace place, std
 
 void Overlay::erase(Keyspace keyspace, std::string_view key, std::uint64_t batch) {
   VersionMap& map = of(keyspace);
-  const auto at = map.lower_bound(key);
-  if (at == map.end() || !at.is_at(key)) {
+  const OrderedKey ordered(key);
+  const auto at = map.lower_bound(ordered);
+  if (at == map.end() || !at.is_at(ordered)) {
     if (is_new_key(keyspace, key)) return;  // it is nowhere
     bytes_ += charge(key.size(), {});
-    map.insert(at, key, Version{.batch = batch, .erased = true});
+    map.insert(at, ordered, Version{.batch = batch, .erased = true});
     return;
   }
   Version& version = at.version();

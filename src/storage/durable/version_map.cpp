@@ -24,7 +24,7 @@ void append_big_endian(std::string& out, std::uint64_t number) {
 
 }  // namespace
 
-VersionMap::KeyView::KeyView(std::string_view key) : size(key.size()) {
+OrderedKey::OrderedKey(std::string_view key) : size(key.size()) {
   std::array<char, kFrontBytes> front{};
   std::memcpy(front.data(), key.data(), std::min(key.size(), kFrontBytes));
   high = big_endian(front.data());
@@ -32,13 +32,8 @@ VersionMap::KeyView::KeyView(std::string_view key) : size(key.size()) {
   if (key.size() > kFrontBytes) tail = key.substr(kFrontBytes);
 }
 
-VersionMap::KeyView VersionMap::Key::view() const {
-  const std::string_view rest =
-      tail == nullptr ? std::string_view() : std::string_view(tail, size - kFrontBytes);
-  return {high, low, rest, size};
-}
-
 std::string VersionMap::Key::text() const {
+  constexpr std::size_t kFrontBytes = OrderedKey::kFrontBytes;
   std::string text;
   text.reserve(std::max<std::size_t>(size, kFrontBytes));
   append_big_endian(text, high);
@@ -51,15 +46,14 @@ std::string VersionMap::Key::text() const {
   return text;
 }
 
-VersionMap::Key VersionMap::make_key(std::string_view key) {
-  const KeyView view(key);
-  Key made{.high = view.high,
-           .low = view.low,
+VersionMap::Key VersionMap::make_key(const OrderedKey& key) {
+  Key made{.high = key.high,
+           .low = key.low,
            .tail = nullptr,
-           .size = static_cast<std::uint32_t>(key.size())};
-  if (!view.tail.empty()) {
-    made.tail = new char[view.tail.size()];
-    std::memcpy(made.tail, view.tail.data(), view.tail.size());
+           .size = static_cast<std::uint32_t>(key.size)};
+  if (!key.tail.empty()) {
+    made.tail = new char[key.tail.size()];
+    std::memcpy(made.tail, key.tail.data(), key.tail.size());
   }
   return made;
 }
@@ -82,32 +76,31 @@ VersionMap::Iterator& VersionMap::Iterator::operator++() {
   return *this;
 }
 
-VersionMap::Iterator VersionMap::lower_bound(std::string_view key) const {
-  const KeyView wanted(key);
-  const std::pair front{wanted.high, wanted.low};
+VersionMap::Iterator VersionMap::lower_bound(const OrderedKey& key) const {
+  const std::pair front{key.high, key.low};
   // The last chunk that begins at or before the key may have it; several may begin alike.
   auto after = static_cast<std::size_t>(std::ranges::upper_bound(fronts_, front) - fronts_.begin());
-  while (after > 0 && fronts_[after - 1] == front && chunks_[after - 1]->front().key > wanted) {
+  while (after > 0 && fronts_[after - 1] == front && chunks_[after - 1]->front().key > key) {
     --after;
   }
   if (after == 0) return begin();
   const Chunk& chunk = *chunks_[after - 1];
   const auto found = std::partition_point(chunk.begin(), chunk.end(),
-                                          [&](const Slot& slot) { return slot.key < wanted; });
+                                          [&](const Slot& slot) { return slot.key < key; });
   if (found == chunk.end()) return {this, after, 0};
   return {this, after - 1, static_cast<std::size_t>(found - chunk.begin())};
 }
 
-VersionMap::Iterator VersionMap::find(std::string_view key) const {
+VersionMap::Iterator VersionMap::find(const OrderedKey& key) const {
   const Iterator at = lower_bound(key);
   return at != end() && at.is_at(key) ? at : end();
 }
 
-bool VersionMap::is_behind_all(std::string_view key) const {
-  return empty() || chunks_.back()->back().key < KeyView(key);
+bool VersionMap::is_behind_all(const OrderedKey& key) const {
+  return empty() || chunks_.back()->back().key < key;
 }
 
-void VersionMap::insert(Iterator at, std::string_view key, Version version) {
+void VersionMap::insert(Iterator at, const OrderedKey& key, Version version) {
   const bool is_last = at == end();
   if (is_last && (chunks_.empty() || chunks_.back()->size() == kChunkSlots)) {
     chunks_.push_back(std::make_unique<Chunk>());

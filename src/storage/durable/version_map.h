@@ -25,6 +25,32 @@ struct ValuePlace {
   std::uint32_t length = 0;
 };
 
+// A key, wherever its bytes are: the first sixteen as two numbers, the rest as they are.
+struct OrderedKey {
+  static constexpr std::size_t kFrontBytes = 16;
+
+  OrderedKey(std::string_view key);  // NOLINT: it is the same key
+  OrderedKey(const std::string& key) : OrderedKey(std::string_view(key)) {}  // NOLINT
+  OrderedKey(const char* key) : OrderedKey(std::string_view(key)) {}         // NOLINT
+  OrderedKey(std::uint64_t high_half, std::uint64_t low_half, std::string_view rest,
+             std::size_t bytes)
+      : high(high_half), low(low_half), tail(rest), size(bytes) {}
+
+  std::uint64_t high;
+  std::uint64_t low;
+  std::string_view tail;
+  std::size_t size;
+
+  // Zeros behind a short one change nothing: where they make two keys alike, the shorter is first.
+  friend std::strong_ordering operator<=>(const OrderedKey& a, const OrderedKey& b) {
+    if (a.high != b.high) return a.high <=> b.high;
+    if (a.low != b.low) return a.low <=> b.low;
+    if (const auto tails = a.tail.compare(b.tail); tails != 0) return tails <=> 0;
+    return a.size <=> b.size;
+  }
+  friend bool operator==(const OrderedKey& a, const OrderedKey& b) { return (a <=> b) == 0; }
+};
+
 class VersionMap {
  public:
   struct Version {
@@ -36,41 +62,24 @@ class VersionMap {
   };
 
  private:
-  static constexpr std::size_t kFrontBytes = 16;
   static constexpr std::size_t kChunkSlots = 64;
 
-  // A key, wherever its bytes are: the first sixteen as two numbers, the rest as they are.
-  struct KeyView {
-    explicit KeyView(std::string_view key);
-    KeyView(std::uint64_t high_half, std::uint64_t low_half, std::string_view rest,
-            std::size_t bytes)
-        : high(high_half), low(low_half), tail(rest), size(bytes) {}
-
-    std::uint64_t high;
-    std::uint64_t low;
-    std::string_view tail;
-    std::size_t size;
-
-    // Zeros behind a short one change nothing: where they make two keys alike, the shorter is
-    // first.
-    friend std::strong_ordering operator<=>(const KeyView& a, const KeyView& b) {
-      if (a.high != b.high) return a.high <=> b.high;
-      if (a.low != b.low) return a.low <=> b.low;
-      if (const auto tails = a.tail.compare(b.tail); tails != 0) return tails <=> 0;
-      return a.size <=> b.size;
-    }
-    friend bool operator==(const KeyView& a, const KeyView& b) { return (a <=> b) == 0; }
-  };
   struct Key {
     std::uint64_t high;
     std::uint64_t low;
     char* tail;  // owned by the map; null: there is none
     std::uint32_t size;
 
-    KeyView view() const;
+    OrderedKey view() const {
+      const bool is_short = tail == nullptr;
+      return {
+          high, low,
+          is_short ? std::string_view() : std::string_view(tail, size - OrderedKey::kFrontBytes),
+          size};
+    }
     std::string text() const;
-    friend auto operator<=>(const Key& a, const KeyView& b) { return a.view() <=> b; }
-    friend bool operator==(const Key& a, const KeyView& b) { return a.view() == b; }
+    friend auto operator<=>(const Key& a, const OrderedKey& b) { return a.view() <=> b; }
+    friend bool operator==(const Key& a, const OrderedKey& b) { return a.view() == b; }
   };
   struct Slot {
     Key key;
@@ -91,8 +100,8 @@ class VersionMap {
    public:
     std::string key() const { return slot().key.text(); }
     Version& version() const { return slot().version; }
-    bool is_at(std::string_view key) const { return slot().key == KeyView(key); }
-    bool is_before(std::string_view key) const { return slot().key < KeyView(key); }
+    bool is_at(const OrderedKey& key) const { return slot().key == key; }
+    bool is_before(const OrderedKey& key) const { return slot().key < key; }
     Iterator& operator++();
     friend bool operator==(const Iterator&, const Iterator&) = default;
 
@@ -109,14 +118,14 @@ class VersionMap {
   Iterator begin() const { return {this, 0, 0}; }
   Iterator end() const { return {this, chunks_.size(), 0}; }
   // The first that is not before the key.
-  Iterator lower_bound(std::string_view key) const;
-  Iterator find(std::string_view key) const;
+  Iterator lower_bound(const OrderedKey& key) const;
+  Iterator find(const OrderedKey& key) const;
 
   // The key is not in the map, and `at` is its lower bound.
-  void insert(Iterator at, std::string_view key, Version version);
+  void insert(Iterator at, const OrderedKey& key, Version version);
   // The same for a key that is behind all others.
-  bool is_behind_all(std::string_view key) const;
-  void append(std::string_view key, Version version) { insert(end(), key, version); }
+  bool is_behind_all(const OrderedKey& key) const;
+  void append(const OrderedKey& key, Version version) { insert(end(), key, version); }
   // Its older versions go with it. Where the next one is then.
   Iterator erase(Iterator at);
   void clear();
@@ -127,7 +136,7 @@ class VersionMap {
   static void free_older(Version& version);
 
  private:
-  static Key make_key(std::string_view key);
+  static Key make_key(const OrderedKey& key);
   static void free_key(Key& key);
   // Makes room in a full chunk; where `at` is then.
   Iterator split(Iterator at);

@@ -37,6 +37,7 @@ SegmentPool::~SegmentPool() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    hurry_ = true;
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
@@ -44,14 +45,19 @@ SegmentPool::~SegmentPool() {
 
 Result<SegmentPtr> SegmentPool::take(std::uint64_t capacity_min) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !making_; });
-  if (!spares_.empty() && spares_.front()->capacity() < capacity_min) {
+  const auto has_fitting = [&] {
+    return !spares_.empty() && spares_.front()->capacity() >= capacity_min;
+  };
+  // With one at hand it does not matter that another is being made.
+  hurry_ = spares_.size() <= 1;
+  changed_.wait(lock, [&] { return !making_ || has_fitting(); });
+  if (!spares_.empty() && !has_fitting()) {
     // A batch that no segment holds. Numbers have no gaps, so the spares make way.
     next_number_ = spares_.front()->number();
     for (const SegmentPtr& spare : spares_) delete_file(spare->path());
     spares_.clear();
   }
-  next_capacity_ = std::max(next_capacity_, rounded(capacity_min));
+  if (!has_fitting()) next_capacity_ = std::max(next_capacity_, rounded(capacity_min));
   const auto give_up_at = std::chrono::steady_clock::now() + kSpaceWaitMax;
   while (spares_.empty()) {
     if (failed_) return *failed_;
@@ -89,6 +95,7 @@ void SegmentPool::give_back(SegmentPtr segment) {
 
 void SegmentPool::forget_content() {
   std::unique_lock lock(mutex_);
+  hurry_ = true;
   changed_.wait(lock, [this] { return !making_; });
   for (const SegmentPtr& segment : used_) delete_file(segment->path());
   used_.clear();
@@ -159,6 +166,7 @@ void SegmentPool::fill(std::unique_lock<std::mutex>& lock) {
   if (made) {
     ++next_number_;
     spares_.push_back(*std::move(made));
+    hurry_ = false;
     next_capacity_ = std::min(next_capacity_, options_.segment_bytes_max);  // one large one will do
   } else if (!out_of_space_) {
     failed_ = made.error();
@@ -210,7 +218,7 @@ SegmentPtr SegmentPool::take_used(std::uint64_t capacity) {
 }
 
 Status SegmentPool::create_file(const std::string& path, std::uint64_t capacity) {
-  if (options_.on_real_disk) return make_zeroed_file(path, capacity);
+  if (options_.on_real_disk) return make_zeroed_file(path, capacity, hurry_);
   std::unique_ptr<::rocksdb::FSWritableFile> file;
   auto status = options_.files->NewWritableFile(path, FileOptions(), &file, nullptr);
   const std::string zeros(std::min<std::uint64_t>(kZeros, capacity), '\0');

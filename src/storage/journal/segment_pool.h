@@ -7,6 +7,7 @@
 // Threads: any; one of its own, unless told to work in the caller's.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -84,6 +85,8 @@ class SegmentPool {
   bool out_of_space_ = false;
   bool stopping_ = false;
   std::optional<Error> failed_;
+
+  std::atomic<bool> hurry_{true};  // somebody waits for a spare, or will soon
 
   std::thread thread_;
 };

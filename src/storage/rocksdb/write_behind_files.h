@@ -11,7 +11,7 @@
 namespace reprise::storage {
 
 // Set by whoever waits for the files, at any time. Without it, every write is followed by a pause
-// as long as itself: commits on the same disk are noticeably faster then.
+// of some times its own length: commits on the same disk are noticeably faster then.
 using Hurry = std::atomic<bool>;
 
 // Everything but new files to append to is the real file system's. A file system that knows no way
