@@ -78,7 +78,7 @@ Result<RecordPtr> BatchLedger::record(JobKey job) {
     return *entry.record;
   }
   ++misses_;
-  if (const std::uint32_t window = window_for(job); window > 1) {
+  if (const std::uint32_t window = window_for(read_patterns_, job); window > 1) {
     read_ahead(job, window);
     if (window == kWindowMax) prefetch(job.queue);
     Entry& filled = entry_of(job);
@@ -102,9 +102,9 @@ Result<RecordPtr> BatchLedger::load_record(JobKey job) {
 }
 
 // Doubles its steps as long as the queue is read forwards, and falls back when it is not.
-std::uint32_t BatchLedger::window_for(JobKey job) {
-  if (read_patterns_.size() >= kReadPatternsMax) read_patterns_.clear();
-  ReadPattern& pattern = read_patterns_[job.queue];
+std::uint32_t BatchLedger::window_for(ReadPatterns& patterns, JobKey job) {
+  if (patterns.size() >= kReadPatternsMax) patterns.clear();
+  ReadPattern& pattern = patterns[job.queue];
   pattern.window = job.seq > pattern.last ? std::min(2 * pattern.window + 1, kWindowMax) : 1;
   pattern.last = job.seq;
   return pattern.window;
@@ -142,6 +142,28 @@ void BatchLedger::read_ahead(JobKey job, std::uint32_t window) {
   }
 }
 
+// The same for the dead, who are brought back or purged one after another.
+void BatchLedger::read_dead_ahead(JobKey job, std::uint32_t window) {
+  const auto snapshot = storage_.snapshot();
+  const std::uint64_t bytes_max = cache_bytes_max_ / kWindowShareOfCache;
+  std::uint64_t bytes = 0;
+  const auto dead =
+      snapshot->cursor(Keyspace::dead, storage::job_key(job),
+                       storage::job_key({job.queue, job.seq + window * kSpanOfWindow}));
+  for (; dead->valid() && window > 0 && bytes < bytes_max; dead->next(), --window) {
+    const auto key = storage::parse_job_key(dead->key());
+    if (!key) return;
+    bytes += dead->value().size();
+    Entry& entry = entry_of(*key);
+    if (entry.dead) continue;
+    auto ended = storage::decode_ended(dead->value());
+    if (!ended) continue;
+    entry.dead = *std::move(ended);
+    recharge(entry);
+    dead_patterns_[job.queue].last = key->seq;
+  }
+}
+
 // Lets storage prepare what comes behind the records that were read last.
 void BatchLedger::prefetch(QueueNumber queue) {
   ReadPattern& pattern = read_patterns_[queue];
@@ -166,8 +188,15 @@ Result<StatePtr> BatchLedger::state(JobKey job) {
 }
 
 Result<EndedJob> BatchLedger::dead(JobKey job) {
-  Entry& entry = entry_of(job);
-  if (entry.dead) return *entry.dead;
+  if (const Entry& entry = entry_of(job); entry.dead) return *entry.dead;
+  if (const std::uint32_t window = window_for(dead_patterns_, job); window > 1) {
+    read_dead_ahead(job, window);
+    if (const Entry& filled = entry_of(job); filled.dead) {
+      EndedJob dead = *filled.dead;
+      evict();
+      return dead;
+    }
+  }
   // Not cached: the dead are read once, if at all.
   auto loaded =
       load<EndedJob>(storage_, Keyspace::dead, job, "dead-letter record", storage::decode_ended);
@@ -377,17 +406,21 @@ void BatchLedger::settled(std::uint64_t batch) {
 }
 
 BatchLedger::Entry& BatchLedger::entry_of(JobKey job) {
-  const auto [found, inserted] = by_job_.try_emplace(job);
-  if (inserted) {
-    entries_.push_front(Entry{.job = job, .used_in = open_batch_});
-    found->second = entries_.begin();
-    recharge(entries_.front());
-  } else if (found->second->used_in != open_batch_) {
-    // Once a batch: a job is asked for several times in one.
-    found->second->used_in = open_batch_;
-    entries_.splice(entries_.begin(), entries_, found->second);
+  if (last_used_ == entries_.end() || last_used_->job != job) {
+    const auto [found, inserted] = by_job_.try_emplace(job);
+    if (inserted) {
+      entries_.push_front(Entry{.job = job, .used_in = open_batch_});
+      found->second = entries_.begin();
+      recharge(entries_.front());
+    }
+    last_used_ = found->second;
   }
-  return *found->second;
+  // Once a batch: a job is asked for several times in one.
+  if (last_used_->used_in != open_batch_) {
+    last_used_->used_in = open_batch_;
+    entries_.splice(entries_.begin(), entries_, last_used_);
+  }
+  return *last_used_;
 }
 
 BatchLedger::Entry& BatchLedger::changed_entry(JobKey job) {
@@ -408,6 +441,7 @@ void BatchLedger::recharge(Entry& entry) {
 
 void BatchLedger::remove(Entries::iterator entry) {
   cached_bytes_ -= entry->charge;
+  if (last_used_ == entry) last_used_ = entries_.end();
   by_job_.erase(entry->job);
   entries_.erase(entry);
 }

@@ -97,9 +97,12 @@ class BatchLedger final : public Ledger {
     Seq prefetched{};          // up to before this one storage was told to read
   };
 
+  using ReadPatterns = absl::flat_hash_map<QueueNumber, ReadPattern>;
+
   Result<RecordPtr> load_record(JobKey job);
-  std::uint32_t window_for(JobKey job);
+  static std::uint32_t window_for(ReadPatterns& patterns, JobKey job);
   void read_ahead(JobKey job, std::uint32_t window);
+  void read_dead_ahead(JobKey job, std::uint32_t window);
   void prefetch(QueueNumber queue);
   Entry& entry_of(JobKey job);
   Entry& changed_entry(JobKey job);
@@ -116,7 +119,9 @@ class BatchLedger final : public Ledger {
   std::uint64_t cached_bytes_ = 0;
   std::uint64_t hits_ = 0;
   std::uint64_t misses_ = 0;
-  absl::flat_hash_map<QueueNumber, ReadPattern> read_patterns_;
+  Entries::iterator last_used_ = entries_.end();  // a job is asked for several times in a row
+  ReadPatterns read_patterns_;
+  ReadPatterns dead_patterns_;
 
   // Idempotency keys changed by batches that are not settled yet, by storage key.
   absl::flat_hash_map<std::string, PendingKey> pending_keys_;

@@ -229,6 +229,39 @@ TEST(BatchLedgerPrefetch, GoesAheadOfWhatIsReadInOrder) {
   EXPECT_EQ(storage.prefetched().size(), told) << "nobody knows what is read next";
 }
 
+// Of the dead, who are brought back by the thousand.
+TEST(BatchLedgerDead, ThoseThatAreReadInOrderAreReadInLargeSteps) {
+  constexpr Seq kJobs = 2'000;
+  test::GatedStorage storage;
+  BatchLedger ledger(storage, /*cache_bytes=*/1 << 20);
+  for (Seq seq = 1; seq <= kJobs; ++seq) {
+    ledger.put_job({1, seq}, record_of("payload " + std::to_string(seq)));
+  }
+  for (Seq seq = 1; seq <= kJobs; ++seq) {
+    auto state = std::make_shared<JobState>();
+    state->attempts = static_cast<std::uint32_t>(seq);
+    state->status = JobStatus::dead;
+    ledger.bury({1, seq}, {record_of("payload " + std::to_string(seq)), std::move(state)});
+  }
+  auto [number, changes] = ledger.seal();
+  ASSERT_TRUE(BrokerCore::commit(storage, changes, storage::Durability::synced).has_value());
+
+  BatchLedger cold(storage, /*cache_bytes=*/1 << 20);
+  const int gets = storage.gets();
+  for (Seq seq = 1; seq <= kJobs; ++seq) {
+    const auto dead = cold.dead({1, seq});
+    ASSERT_TRUE(dead && dead->record) << seq;
+    EXPECT_EQ(dead->record->payload, "payload " + std::to_string(seq));
+    EXPECT_EQ(dead->state->attempts, seq);
+    if (seq % 3 == 0) cold.erase_dead({1, seq}, {});
+    EXPECT_EQ(cold.dead({1, seq})->record == nullptr, seq % 3 == 0) << "as it was changed last";
+  }
+  EXPECT_LE(storage.gets() - gets, 20);
+  ASSERT_TRUE(cold.dead({1, kJobs + 1}));
+  EXPECT_EQ(cold.dead({1, kJobs + 1})->record, nullptr);
+  EXPECT_LE(cold.cached_bytes(), 2U << 20);
+}
+
 TEST_F(BatchLedgerReadAhead, AQueueThatIsReadBackwardsIsNot) {
   for (Seq seq = kJobs; seq > kJobs - 100; --seq) ASSERT_TRUE(cold.record(job(seq)));
   EXPECT_EQ(cold.misses(), 100U);

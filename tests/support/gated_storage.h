@@ -25,6 +25,7 @@ class GatedStorage final : public storage::Storage {
   int commits() const { return read(commits_); }
   int syncs() const { return read(syncs_); }
   int reclaims() const { return read(reclaims_); }
+  int gets() const { return read(gets_); }
   // From where to where it was told that somebody will read.
   std::vector<std::pair<std::string, std::string>> prefetched() const {
     const std::lock_guard lock(mutex_);
@@ -61,6 +62,10 @@ class GatedStorage final : public storage::Storage {
   }
   Result<std::optional<std::string>> get(storage::Keyspace keyspace,
                                          std::string_view key) const override {
+    {
+      const std::lock_guard lock(mutex_);
+      ++gets_;
+    }
     return inner_->get(keyspace, key);
   }
   Status scan(storage::Keyspace keyspace, std::string_view begin, std::string_view end,
@@ -115,6 +120,7 @@ class GatedStorage final : public storage::Storage {
   int commits_ = 0;
   int syncs_ = 0;
   int reclaims_ = 0;
+  mutable int gets_ = 0;
   mutable std::vector<std::pair<std::string, std::string>> prefetched_;
 };
 
