@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <future>
+#include <memory>
 #include <thread>
 
+#include "support/gated_file_system.h"
 #include "support/journal_disk.h"
 
 namespace reprise::storage::journal {
@@ -148,6 +151,30 @@ INSTANTIATE_TEST_SUITE_P(Modes, SegmentPoolTest, testing::Values(false, true),
                          });
 
 // --- A full disk --------------------------------------------------------------------------------
+
+// A commit waits for it.
+TEST(SegmentPoolWithSpares, GivesOneOutWhileAnotherIsMade) {
+  MemoryDisk disk;
+  disk.load(kDirectory, {});
+  const auto files = std::make_shared<test::GatedFileSystem>(disk.shared_files());
+  constexpr std::uint64_t kBytes = 4096;
+  SegmentPool pool({.files = files,
+                    .on_real_disk = false,
+                    .directory = kDirectory,
+                    .segment_bytes_min = kBytes,
+                    .segment_bytes_max = kBytes,
+                    .background = true},
+                   1, {});
+  ASSERT_TRUE(comes_true([&] { return pool.bytes() >= 2 * kBytes; }));
+  files->hold("unfinished");
+  ASSERT_EQ((*pool.take(0))->number(), 1U);
+  ASSERT_TRUE(comes_true([&] { return files->somebody_waits(); }));
+  auto second = std::async(std::launch::async, [&] { return pool.take(0); });
+  EXPECT_EQ(second.wait_for(30s), std::future_status::ready);
+  files->let_go();
+  EXPECT_EQ((*second.get())->number(), 2U);
+  EXPECT_EQ((*pool.take(0))->number(), 3U);
+}
 
 TEST(FullDisk, LeavesRoomForCommitsAndIsNoticedBeforeTheyFail) {
   test::JournalDisk disk(test::JournalDisk::Options{
