@@ -205,6 +205,7 @@ class JournalSalvage {
     bool first = !checkpoint_;  // where it begins is then not known either
     for (const auto& [number, content] : segments_) {
       if (ended_) break;
+      begin_at(number, content);
       const std::string bytes = read(content, std::numeric_limits<std::uint64_t>::max());
       for (const FramePlace& frame : content.frames) {
         if (frame.kind != FrameKind::batch) continue;
@@ -225,6 +226,17 @@ class JournalSalvage {
     }
     check_last();
     result_.overlay = std::move(overlay);
+  }
+
+  // The first segment that is left begins with what the base has: what cannot be read of that is
+  // missed, too.
+  void begin_at(std::uint64_t number, const SegmentContent& content) {
+    const bool is_covered =
+        checkpoint_ && content.header && content.header->first_batch < expected_;
+    if (last_batch_ || !is_covered) return;
+    last_batch_ = content.header->first_batch - 1;
+    last_segment_ = number;
+    last_end_ = kSegmentHeaderBytes;
   }
 
   // What keeps a start from reading on, and costs nothing: the base has it.

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -177,6 +178,13 @@ class TableSalvage {
     ::rocksdb::Options options;
     options.table_factory = into_->GetOptions(into_.family(Keyspace::meta)).table_factory;
     ::rocksdb::SstFileReader reader(options);
+    std::error_code unknown;
+    if (std::filesystem::is_empty(path_of(name), unknown) && !unknown) {
+      damage_.noted(path_of(name) +
+                    " is empty: it was being made when the server ended; if it was " +
+                    "not, the jobs that are missing are counted");
+      return ok();
+    }
     if (const auto opened = reader.Open(path_of(name)); !opened.ok()) {
       damage_.lost(path_of(name) + " cannot be opened: " + opened.ToString());
       return ok();

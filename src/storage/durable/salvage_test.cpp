@@ -32,6 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
@@ -371,8 +372,9 @@ class SalvageTest : public ::testing::Test {
     return found;
   }
   // The number of the last batch that the base has.
-  std::uint64_t covered() const {
-    const auto bytes = open(from())->get(Keyspace::meta, kCheckpointKey);
+  std::uint64_t covered() const { return covered(from()); }
+  static std::uint64_t covered(const std::string& path) {
+    const auto bytes = open(path)->get(Keyspace::meta, kCheckpointKey);
     return decode_checkpoint(bytes->value())->covered_batch;
   }
   // Where the batches of a segment stand.
@@ -541,6 +543,13 @@ TEST_F(SalvageTest, AFlippedBitInTheManifestIsNoReasonToLoseAnything) {
   expect_all_kept(salvaged());
 }
 
+// A server that ends while it writes a table leaves one, and the manifest would tell.
+TEST_F(SalvageTest, WithoutAManifestAnEmptyTableIsNoLoss) {
+  fs::remove(manifest());
+  write_file(from() + "/db/999998.sst", "");
+  expect_all_kept(salvaged());
+}
+
 TEST_F(SalvageTest, WithoutAManifestAMissingTableShowsInTheCounts) {
   fs::remove(manifest());
   fs::remove(largest_table());
@@ -569,6 +578,29 @@ TEST_F(SalvageTest, ADamagedFrameCostsItsBatch) {
     return;
   }
   FAIL() << "no segment is behind the base";
+}
+
+// A start does not pass it, so somebody will ask why.
+TEST_F(SalvageTest, DamageOfBatchesThatTheBaseHasIsTold) {
+  const std::string copy = directory / "copy";
+  fs::copy(from(), copy, fs::copy_options::recursive);
+  const std::uint64_t behind = covered(copy);  // an opened one has no use for the segment any more
+  // The first one that a start has to read holds both; those before it may be gone.
+  std::vector<fs::path> all = segments();
+  const auto begins_behind = [&](const fs::path& path) {
+    return journal::decode_segment_header(read_file(path))->first_batch > behind;
+  };
+  const auto first = std::prev(std::ranges::find_if(all, begins_behind));
+  const fs::path segment = *first;
+  ASSERT_LT(journal::decode_segment_header(read_file(segment))->first_batch, behind);
+  for (auto before = all.begin(); before != first; ++before) fs::remove(*before);
+  flip(segment, frames_of(segment).front() + journal::kFrameHeaderBytes + 5);
+  ASSERT_FALSE(open_durable_storage(options(from())));
+  const SalvageReport report = salvaged();
+  EXPECT_THAT(report.damage, Contains(AllOf(HasSubstr(segment.filename().string()),
+                                            HasSubstr("nothing is lost by that"))));
+  EXPECT_EQ(report.batches_lost, 0U);
+  EXPECT_FALSE(report.lost_anything());
 }
 
 TEST_F(SalvageTest, ADamagedHeaderLosesNothing) {
