@@ -122,6 +122,7 @@ class DurableStorage final : public Storage {
   bool stopping_ = false;                      // protected by commit_mutex_
   std::optional<Error> background_failure_;    // protected by commit_mutex_
   bool has_garbage_ = false;                   // protected by commit_mutex_
+  int checkpoint_waiters_ = 0;                 // protected by commit_mutex_
   // How fast the last checkpoint was; protected by commit_mutex_.
   std::chrono::duration<double> checkpoint_time_per_byte_{0};
 
@@ -298,7 +299,7 @@ void DurableStorage::wait_for_room(CommitLock& lock, std::size_t batch_bytes) {
     if (!frozen_ || checkpoint_out_of_space_) return 0.0;
     return static_cast<double>(active_->bytes()) / static_cast<double>(options_.overlay_bytes);
   };
-  hurry_ = gathered() >= kHurryFrom;
+  hurry_ = checkpoint_waiters_ > 0 || gathered() >= kHurryFrom;
   const auto has_room = [&] {
     return background_failure_ || stopping_ || gathered() < kOverlaysMax;
   };
@@ -449,11 +450,13 @@ Status DurableStorage::finish_checkpoint(CommitLock& lock) {
   if (!options_.background) {
     REPRISE_TRY(run_checkpoint());
   } else {
+    ++checkpoint_waiters_;
     hurry_ = true;
     checkpoint_wanted_.notify_one();
     checkpoint_done_.wait(lock, [&] {
       return background_failure_ || stopping_ || checkpoint_out_of_space_ || frozen() != overlay;
     });
+    --checkpoint_waiters_;
   }
   if (background_failure_) return *background_failure_;
   if (frozen() != overlay) return ok();

@@ -298,7 +298,10 @@ Status fill_with_zeros(int file, const std::string& path, std::uint64_t bytes,
       return Error{Errc::io, path + ": a write was cut short"};
     }
     at += static_cast<std::uint64_t>(written);
-    if (!hurry) std::this_thread::sleep_for(std::chrono::steady_clock::now() - began);
+    if (hurry) continue;
+    constexpr std::chrono::nanoseconds kPauseMax = std::chrono::milliseconds(5);
+    std::this_thread::sleep_for(
+        std::min<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - began, kPauseMax));
   }
   return TEMP_FAILURE_RETRY(::fdatasync(file)) == 0 ? ok() : Status(system_error(path));
 }

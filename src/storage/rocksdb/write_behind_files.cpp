@@ -34,7 +34,10 @@ constexpr std::size_t kBlockBytes = 4096;  // what writes past the page cache ar
 // Of one write: larger ones are no faster, and commits on the same disk wait behind each of them.
 constexpr std::size_t kPieceBytes = 256U << 10;
 constexpr std::size_t kPiecesMax = 6;  // of a file that wait for the disk
-constexpr int kPauseShare = 3;         // without hurry: three quarters of the time are for commits
+// Without hurry: three quarters of the time are for commits, but a slow disk makes nobody wait for
+// minutes.
+constexpr int kPauseShare = 3;
+constexpr std::chrono::milliseconds kPauseMax{5};
 
 IOStatus system_error(const std::string& path) {
   const int number = errno;
@@ -179,8 +182,7 @@ class WriteBehindFile final : public ::rocksdb::FSWritableFile {
         lock.unlock();
         const auto began = std::chrono::steady_clock::now();
         auto status = write_blocks(piece.memory.get(), piece.begin, kPieceBytes);
-        if (!hurry_)
-          std::this_thread::sleep_for(kPauseShare * (std::chrono::steady_clock::now() - began));
+        if (!hurry_) pause_after(std::chrono::steady_clock::now() - began);
         lock.lock();
         writing_ = false;
         failure_ = std::move(status);
@@ -188,6 +190,11 @@ class WriteBehindFile final : public ::rocksdb::FSWritableFile {
       pieces_->give_back(std::move(piece.memory));
       changed_.notify_all();
     }
+  }
+
+  static void pause_after(std::chrono::nanoseconds writing) {
+    std::this_thread::sleep_for(
+        std::min<std::chrono::nanoseconds>(kPauseShare * writing, kPauseMax));
   }
 
   IOStatus write_blocks(const char* memory, std::uint64_t begin, std::size_t bytes) const {
