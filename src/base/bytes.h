@@ -4,6 +4,7 @@
 // an empty view, so a decoder may read all fields and check once.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -16,9 +17,11 @@ namespace reprise {
 
 template <std::unsigned_integral T>
 void append_big_endian(std::string& out, T value) {
-  for (int shift = static_cast<int>(sizeof(T)) * 8 - 8; shift >= 0; shift -= 8) {
-    out.push_back(static_cast<char>(value >> shift));
+  std::array<char, sizeof(T)> bytes;
+  for (std::size_t i = 0; i < sizeof(T); ++i) {
+    bytes[i] = static_cast<char>(value >> (8 * (sizeof(T) - 1 - i)));
   }
+  out.append(bytes.data(), bytes.size());
 }
 
 template <std::unsigned_integral T>
@@ -40,11 +43,11 @@ class ByteWriter {
     out_.append(reinterpret_cast<const char*>(&value), sizeof(T));
   }
   void varint(std::uint64_t value) {
-    while (value >= 0x80) {
-      out_.push_back(static_cast<char>(value | 0x80));
-      value >>= 7;
-    }
-    out_.push_back(static_cast<char>(value));
+    std::array<char, 10> bytes;
+    std::size_t size = 0;
+    for (; value >= 0x80; value >>= 7) bytes[size++] = static_cast<char>(value | 0x80);
+    bytes[size++] = static_cast<char>(value);
+    out_.append(bytes.data(), size);  // at once: a string looks at its capacity each time
   }
   void bytes(std::string_view bytes) {
     varint(bytes.size());
