@@ -8,11 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 namespace reprise::storage::journal {
@@ -282,14 +280,12 @@ int create_file(const std::string& path) {
   return direct >= 0 || errno != EINVAL ? direct : ::open(path.c_str(), kFlags, kMode);
 }
 
-Status fill_with_zeros(int file, const std::string& path, std::uint64_t bytes,
-                       const std::atomic<bool>& hurry) {
-  constexpr std::uint64_t kPieceBytes = 256U << 10;
+Status fill_with_zeros(int file, const std::string& path, std::uint64_t bytes) {
+  constexpr std::uint64_t kPieceBytes = 1U << 20;
   BlockBuffer buffer;
   const std::uint64_t piece = std::min(kPieceBytes, bytes);
   const char* const zeros = static_cast<char*>(std::memset(buffer.make_room(piece), 0, piece));
   for (std::uint64_t at = 0; at < bytes;) {
-    const auto began = std::chrono::steady_clock::now();
     const ssize_t written =
         ::pwrite(file, zeros, std::min(piece, bytes - at), static_cast<off_t>(at));
     if (written < 0 && errno == EINTR) continue;
@@ -298,21 +294,16 @@ Status fill_with_zeros(int file, const std::string& path, std::uint64_t bytes,
       return Error{Errc::io, path + ": a write was cut short"};
     }
     at += static_cast<std::uint64_t>(written);
-    if (hurry) continue;
-    constexpr std::chrono::nanoseconds kPauseMax = std::chrono::milliseconds(5);
-    std::this_thread::sleep_for(
-        std::min<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - began, kPauseMax));
   }
   return TEMP_FAILURE_RETRY(::fdatasync(file)) == 0 ? ok() : Status(system_error(path));
 }
 
 }  // namespace
 
-Status make_zeroed_file(const std::string& path, std::uint64_t bytes,
-                        const std::atomic<bool>& hurry) {
+Status make_zeroed_file(const std::string& path, std::uint64_t bytes) {
   const Descriptor file(create_file(path));
   if (!file.is_open()) return system_error(path);
-  return fill_with_zeros(file.get(), path, bytes, hurry);
+  return fill_with_zeros(file.get(), path, bytes);
 }
 
 Result<std::unique_ptr<SegmentFile>> open_on_disk(const std::string& path) {

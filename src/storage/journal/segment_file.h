@@ -3,7 +3,6 @@
 
 #include <rocksdb/file_system.h>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -35,11 +34,9 @@ Result<std::unique_ptr<SegmentFile>> open_on_disk(const std::string& path);
 
 // Makes a file of `bytes` zeros on a real disk; durable on return, but for its name. Past the page
 // cache, where the file system can do that: a copy of zeros there would cost as much as the batches
-// that are written over them. `bytes` is a multiple of 4096. Unless there is `hurry` each piece is
-// followed by a pause as long as itself: commits go to the same disk. Errc::disk_full: there is no
-// room for it.
-Status make_zeroed_file(const std::string& path, std::uint64_t bytes,
-                        const std::atomic<bool>& hurry);
+// that are written over them. `bytes` is a multiple of 4096. Errc::disk_full: there is no room for
+// it.
+Status make_zeroed_file(const std::string& path, std::uint64_t bytes);
 
 // On a file system of a test's own.
 Result<std::unique_ptr<SegmentFile>> open_in(::rocksdb::FileSystem& files, const std::string& path);

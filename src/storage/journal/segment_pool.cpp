@@ -26,9 +26,9 @@ constexpr std::chrono::seconds kSpaceWaitMax{60};
 SegmentPool::SegmentPool(SegmentPoolOptions options, std::uint64_t next_number,
                          std::vector<SegmentPtr> spares)
     : options_(std::move(options)),
-      spares_(spares.begin(), spares.end()),
       next_number_(next_number + spares.size()),
       next_capacity_(rounded(options_.segment_bytes_min)) {
+  for (SegmentPtr& spare : spares) spares_.push_back({.segment = std::move(spare)});
   delete_file(options_.directory + "/" + kUnfinishedFileName);
   if (options_.background) thread_ = std::thread([this] { run(); });
 }
@@ -37,7 +37,6 @@ SegmentPool::~SegmentPool() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    hurry_ = true;
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
@@ -46,16 +45,13 @@ SegmentPool::~SegmentPool() {
 Result<SegmentPtr> SegmentPool::take(std::uint64_t capacity_min) {
   std::unique_lock lock(mutex_);
   const auto has_fitting = [&] {
-    return !spares_.empty() && spares_.front()->capacity() >= capacity_min;
+    return !spares_.empty() && spares_.front().segment->capacity() >= capacity_min;
   };
   // With one at hand it does not matter that another is being made.
-  hurry_ = spares_.size() <= 1;
   changed_.wait(lock, [&] { return !making_ || has_fitting(); });
   if (!spares_.empty() && !has_fitting()) {
     // A batch that no segment holds. Numbers have no gaps, so the spares make way.
-    next_number_ = spares_.front()->number();
-    for (const SegmentPtr& spare : spares_) delete_file(spare->path());
-    spares_.clear();
+    delete_spares(spares_.begin());
   }
   if (!has_fitting()) next_capacity_ = std::max(next_capacity_, rounded(capacity_min));
   const auto give_up_at = std::chrono::steady_clock::now() + kSpaceWaitMax;
@@ -75,7 +71,7 @@ Result<SegmentPtr> SegmentPool::take(std::uint64_t capacity_min) {
                                  "make room and start again"};
     }
   }
-  SegmentPtr segment = std::move(spares_.front());
+  SegmentPtr segment = std::move(spares_.front().segment);
   spares_.pop_front();
   next_capacity_ =
       std::clamp(2 * segment->capacity(), options_.segment_bytes_min, options_.segment_bytes_max);
@@ -95,16 +91,20 @@ void SegmentPool::give_back(SegmentPtr segment) {
 
 void SegmentPool::forget_content() {
   std::unique_lock lock(mutex_);
-  hurry_ = true;
   changed_.wait(lock, [this] { return !making_; });
   for (const SegmentPtr& segment : used_) delete_file(segment->path());
   used_.clear();
-  // A spare may be a file that was used before.
-  if (!spares_.empty()) next_number_ = spares_.front()->number();
-  for (const SegmentPtr& spare : spares_) delete_file(spare->path());
-  spares_.clear();
+  delete_spares(std::ranges::find_if(spares_, &Spare::was_used));
   lock.unlock();
   changed_.notify_all();
+}
+
+// This one and those behind it: numbers have no gaps.
+void SegmentPool::delete_spares(std::deque<Spare>::iterator first) {
+  if (first == spares_.end()) return;
+  next_number_ = first->segment->number();
+  for (auto spare = first; spare != spares_.end(); ++spare) delete_file(spare->segment->path());
+  spares_.erase(first, spares_.end());
 }
 
 bool SegmentPool::out_of_space() const {
@@ -116,7 +116,7 @@ std::uint64_t SegmentPool::bytes() const {
   const std::lock_guard lock(mutex_);
   std::uint64_t total = 0;
   for (const SegmentPtr& segment : used_) total += segment->capacity();
-  for (const SegmentPtr& segment : spares_) total += segment->capacity();
+  for (const Spare& spare : spares_) total += spare.segment->capacity();
   return total;
 }
 
@@ -166,7 +166,6 @@ void SegmentPool::fill(std::unique_lock<std::mutex>& lock) {
   if (made) {
     ++next_number_;
     spares_.push_back(*std::move(made));
-    hurry_ = false;
     next_capacity_ = std::min(next_capacity_, options_.segment_bytes_max);  // one large one will do
   } else if (!out_of_space_) {
     failed_ = made.error();
@@ -175,8 +174,8 @@ void SegmentPool::fill(std::unique_lock<std::mutex>& lock) {
 }
 
 // The mutex is free while files are worked on.
-Result<SegmentPtr> SegmentPool::make(std::unique_lock<std::mutex>& lock, std::uint64_t number,
-                                     std::uint64_t capacity) {
+Result<SegmentPool::Spare> SegmentPool::make(std::unique_lock<std::mutex>& lock,
+                                             std::uint64_t number, std::uint64_t capacity) {
   const SegmentPtr used = take_used(capacity);
   lock.unlock();
   const std::string path = options_.directory + "/" + segment_file_name(number);
@@ -202,7 +201,8 @@ Result<SegmentPtr> SegmentPool::make(std::unique_lock<std::mutex>& lock, std::ui
                        : Segment::open(*options_.files, options_.on_real_disk, path, number);
   lock.lock();
   out_of_space_ = no_space;
-  return segment;
+  if (!segment) return segment.error();
+  return Spare{.segment = *std::move(segment), .was_used = used != nullptr};
 }
 
 // A file that nobody reads any more and that is of the size we want.
@@ -218,7 +218,7 @@ SegmentPtr SegmentPool::take_used(std::uint64_t capacity) {
 }
 
 Status SegmentPool::create_file(const std::string& path, std::uint64_t capacity) {
-  if (options_.on_real_disk) return make_zeroed_file(path, capacity, hurry_);
+  if (options_.on_real_disk) return make_zeroed_file(path, capacity);
   std::unique_ptr<::rocksdb::FSWritableFile> file;
   auto status = options_.files->NewWritableFile(path, FileOptions(), &file, nullptr);
   const std::string zeros(std::min<std::uint64_t>(kZeros, capacity), '\0');

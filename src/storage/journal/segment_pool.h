@@ -7,7 +7,6 @@
 // Threads: any; one of its own, unless told to work in the caller's.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -59,16 +58,22 @@ class SegmentPool {
   std::uint64_t bytes() const;  // of all files that it holds
 
  private:
+  struct Spare {
+    SegmentPtr segment;
+    bool was_used = true;  // it may hold what it held before
+  };
+
   void run();
   void fill(std::unique_lock<std::mutex>& lock);
   bool wants_more() const;
-  Result<SegmentPtr> make(std::unique_lock<std::mutex>& lock, std::uint64_t number,
-                          std::uint64_t capacity);
+  Result<Spare> make(std::unique_lock<std::mutex>& lock, std::uint64_t number,
+                     std::uint64_t capacity);
   SegmentPtr take_used(std::uint64_t capacity);
   Status create_file(const std::string& path, std::uint64_t capacity);
   Status sync_directory();
   void delete_file(const std::string& path);
   void delete_excess(std::uint64_t kept_bytes);
+  void delete_spares(std::deque<Spare>::iterator first);
   void wait_for_work(std::unique_lock<std::mutex>& lock);
   std::uint64_t rounded(std::uint64_t capacity) const;
 
@@ -77,7 +82,7 @@ class SegmentPool {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Protected by mutex_.
-  std::deque<SegmentPtr> spares_;
+  std::deque<Spare> spares_;
   std::vector<SegmentPtr> used_;
   std::uint64_t next_number_;  // of the next spare to be made
   std::uint64_t next_capacity_;
@@ -85,8 +90,6 @@ class SegmentPool {
   bool out_of_space_ = false;
   bool stopping_ = false;
   std::optional<Error> failed_;
-
-  std::atomic<bool> hurry_{true};  // somebody waits for a spare, or will soon
 
   std::thread thread_;
 };

@@ -152,28 +152,47 @@ INSTANTIATE_TEST_SUITE_P(Modes, SegmentPoolTest, testing::Values(false, true),
 
 // --- A full disk --------------------------------------------------------------------------------
 
+// Two spares lie ready, and no further file is made until the test says so.
+class SegmentPoolWithSpares : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kBytes = 4096;
+
+  SegmentPoolWithSpares() {
+    disk_.load(kDirectory, {});
+    pool_ = std::make_unique<SegmentPool>(SegmentPoolOptions{.files = files_,
+                                                             .on_real_disk = false,
+                                                             .directory = kDirectory,
+                                                             .segment_bytes_min = kBytes,
+                                                             .segment_bytes_max = kBytes,
+                                                             .background = true},
+                                          1, std::vector<SegmentPtr>());
+    EXPECT_TRUE(comes_true([&] { return pool_->bytes() >= 2 * kBytes; }));
+    files_->hold("unfinished");
+  }
+  ~SegmentPoolWithSpares() override { files_->let_go(); }
+
+  MemoryDisk disk_;
+  const std::shared_ptr<test::GatedFileSystem> files_ =
+      std::make_shared<test::GatedFileSystem>(disk_.shared_files());
+  std::unique_ptr<SegmentPool> pool_;
+};
+
 // A commit waits for it.
-TEST(SegmentPoolWithSpares, GivesOneOutWhileAnotherIsMade) {
-  MemoryDisk disk;
-  disk.load(kDirectory, {});
-  const auto files = std::make_shared<test::GatedFileSystem>(disk.shared_files());
-  constexpr std::uint64_t kBytes = 4096;
-  SegmentPool pool({.files = files,
-                    .on_real_disk = false,
-                    .directory = kDirectory,
-                    .segment_bytes_min = kBytes,
-                    .segment_bytes_max = kBytes,
-                    .background = true},
-                   1, {});
-  ASSERT_TRUE(comes_true([&] { return pool.bytes() >= 2 * kBytes; }));
-  files->hold("unfinished");
-  ASSERT_EQ((*pool.take(0))->number(), 1U);
-  ASSERT_TRUE(comes_true([&] { return files->somebody_waits(); }));
-  auto second = std::async(std::launch::async, [&] { return pool.take(0); });
+TEST_F(SegmentPoolWithSpares, GivesOneOutWhileAnotherIsMade) {
+  ASSERT_EQ((*pool_->take(0))->number(), 1U);
+  ASSERT_TRUE(comes_true([&] { return files_->somebody_waits(); }));
+  auto second = std::async(std::launch::async, [&] { return pool_->take(0); });
   EXPECT_EQ(second.wait_for(30s), std::future_status::ready);
-  files->let_go();
+  files_->let_go();
   EXPECT_EQ((*second.get())->number(), 2U);
-  EXPECT_EQ((*pool.take(0))->number(), 3U);
+  EXPECT_EQ((*pool_->take(0))->number(), 3U);
+}
+
+// They hold nothing, and each would have to be made again.
+TEST_F(SegmentPoolWithSpares, KeepsThoseThatWereNeverUsedWhenContentIsForgotten) {
+  pool_->forget_content();
+  EXPECT_EQ(pool_->bytes(), 2 * kBytes);
+  EXPECT_EQ((*pool_->take(0))->number(), 1U);
 }
 
 TEST(FullDisk, LeavesRoomForCommitsAndIsNoticedBeforeTheyFail) {
