@@ -26,7 +26,7 @@ void append_big_endian(std::string& out, std::uint64_t number) {
 
 OrderedKey::OrderedKey(std::string_view key) : size(key.size()) {
   std::array<char, kFrontBytes> front{};
-  std::memcpy(front.data(), key.data(), std::min(key.size(), kFrontBytes));
+  std::ranges::copy(key.substr(0, kFrontBytes), front.begin());
   high = big_endian(front.data());
   low = big_endian(front.data() + sizeof(high));
   if (key.size() > kFrontBytes) tail = key.substr(kFrontBytes);
