@@ -30,11 +30,11 @@ namespace {
 
 constexpr std::chrono::milliseconds kSpaceRetryInterval{500};
 // What may gather while a checkpoint runs, in overlays. Values are in the journal, so it is only
-// keys that take memory, and a start that has to read it: a short flood passes beside a checkpoint
-// that takes its time, a longer one makes it hurry, and commits keep to its speed in the end.
-constexpr double kHurryFrom = 2.5;
-constexpr double kSlowFrom = 4;
-constexpr double kOverlaysMax = 6;
+// keys that take memory; but a start has to read it. A short flood passes beside a checkpoint that
+// takes its time, a longer one makes it hurry, and commits keep to its speed in the end.
+constexpr double kHurryFrom = 1;
+constexpr double kSlowFrom = 1.5;
+constexpr double kOverlaysMax = 2.5;
 constexpr std::chrono::milliseconds kPauseMax{10};
 constexpr std::chrono::seconds kQuietTime{1};
 constexpr std::chrono::seconds kTrimInterval{10};
@@ -370,6 +370,10 @@ void DurableStorage::run_checkpoints() {
     }
     checkpoint_done_.notify_all();
     if (background_failure_) return;
+    // What has gathered meanwhile, whether or not another commit comes.
+    if (done && wants_checkpoint()) {
+      if (const Status frozen = freeze(); !frozen) fail(frozen.error());
+    }
     if (no_space) {
       checkpoint_wanted_.wait_for(lock, kSpaceRetryInterval, [this] { return stopping_; });
     }
@@ -398,8 +402,9 @@ void DurableStorage::tidy_up(CommitLock& lock) {
     lock.lock();
   } else if (active_is_empty()) {
     journal_->release(journal_->last_batch());
-  } else if (const Status done = freeze(); !done) {
-    fail(done.error());
+  } else {
+    hurry_ = true;  // there are no commits to make way for
+    if (const Status done = freeze(); !done) fail(done.error());
   }
 }
 

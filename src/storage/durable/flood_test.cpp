@@ -68,7 +68,7 @@ class Flood : public ::testing::Test {
 
 TEST_F(Flood, PassesBesideACheckpointAsLongAsItIsShort) {
   auto pushes = std::async(std::launch::async, [&] {
-    for (std::size_t left = jobs_of(4); left > 0; --left) {
+    for (std::size_t left = jobs_of(2); left > 0; --left) {
       if (!push_one()) return false;
     }
     return true;
@@ -87,9 +87,9 @@ TEST_F(Flood, IsHeldBackInTheEndAndLosesNothing) {
     }
     return true;
   });
-  EXPECT_TRUE(comes_true([&] { return pushed >= jobs_of(5); })) << "far beyond what is held up";
+  EXPECT_TRUE(comes_true([&] { return pushed >= jobs_of(3); })) << "far beyond what is held up";
   EXPECT_EQ(pushes.wait_for(500ms), std::future_status::timeout) << "memory must stay bounded";
-  EXPECT_LT(pushed, jobs_of(8));
+  EXPECT_LT(pushed, jobs_of(5));
   files_->let_go();
   ASSERT_EQ(pushes.wait_for(60s), std::future_status::ready);
   EXPECT_TRUE(pushes.get());
