@@ -1,6 +1,5 @@
 #include "storage/durable/durable_storage.h"
 
-#include <malloc.h>
 #include <rocksdb/env.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/free_memory.h"
 #include "base/thread_name.h"
 #include "storage/durable/backup.h"
 #include "storage/durable/base_chunks.h"
@@ -89,7 +89,6 @@ class DurableStorage final : public Storage {
   bool wait_for_frozen(CommitLock& lock);
   void tidy_up(CommitLock& lock);
   void fail(const Error& error);
-  static void trim_memory();
   Status freeze();
   Status checkpoint_now();
   Status empty_journal();
@@ -357,7 +356,7 @@ void DurableStorage::run_checkpoints() {
     if (no_space) (void)(*base_)->Resume();
     const bool trims = began - last_trim > kTrimInterval;
     if (trims) {
-      trim_memory();
+      give_back_free_memory();
       last_trim = began;
     }
     lock.lock();
@@ -398,7 +397,7 @@ bool DurableStorage::wait_for_frozen(CommitLock& lock) {
 void DurableStorage::tidy_up(CommitLock& lock) {
   if (std::exchange(has_garbage_, false)) {
     lock.unlock();
-    trim_memory();
+    give_back_free_memory();
     lock.lock();
   } else if (active_is_empty()) {
     journal_->release(journal_->last_batch());
@@ -413,10 +412,6 @@ void DurableStorage::fail(const Error& error) {
   background_failure_ = error;
   if (options_.on_failure) options_.on_failure(error);
 }
-
-// An overlay is many small pieces of memory, and what was allocated meanwhile stands between them:
-// glibc keeps all of it unless told. Done in quiet times, and now and then when there are none.
-void DurableStorage::trim_memory() { ::malloc_trim(0); }
 
 // Brings all that is committed into the base.
 Status DurableStorage::checkpoint_now() {
