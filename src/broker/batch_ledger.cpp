@@ -14,7 +14,7 @@ using storage::Keyspace;
 constexpr std::size_t kEntryOverhead = 320;
 
 constexpr std::uint32_t kWindowMax = 255;
-constexpr std::uint64_t kSpanOfWindow = 16;  // in seqs, of which not all may be there
+constexpr std::uint32_t kSpanMax = 16;
 constexpr std::uint64_t kPrefetchedSeqs = 1024;
 constexpr std::uint64_t kWindowShareOfCache = 8;
 constexpr std::size_t kReadPatternsMax = 10'000;
@@ -110,20 +110,36 @@ std::uint32_t BatchLedger::window_for(ReadPatterns& patterns, JobKey job) {
   return pattern.window;
 }
 
+// Not to the end of the queue: behind these may be a hundred thousand that are gone, and the base
+// would look at what it still has of each of them.
+std::string BatchLedger::end_of_window(const ReadPattern& pattern, JobKey job,
+                                       std::uint32_t window) {
+  return storage::job_key({job.queue, job.seq + std::uint64_t{window} * pattern.span});
+}
+
+// Where many seqs are not the queue's, or gone, a window has to reach further.
+void BatchLedger::adapt_span(ReadPattern& pattern, std::uint32_t window, std::uint32_t missing) {
+  if (missing > window / 2) {
+    pattern.span = std::min(2 * pattern.span, kSpanMax);
+  } else if (missing == 0) {
+    pattern.span = std::max(pattern.span / 2, 1U);
+  }
+}
+
 // Brings this job and those behind it into the cache, with their states. What a batch on its way
 // has changed is in the cache already and stays as it is. What cannot be read is left out: who asks
 // for it hears why.
 void BatchLedger::read_ahead(JobKey job, std::uint32_t window) {
   const auto snapshot = storage_.snapshot();
+  ReadPattern& pattern = read_patterns_[job.queue];
   const std::string begin = storage::job_key(job);
-  // Not to the end of the queue: behind these may be a hundred thousand that are gone, and the base
-  // would look at what it still has of each of them.
-  const std::string end = storage::job_key({job.queue, job.seq + window * kSpanOfWindow});
+  const std::string end = end_of_window(pattern, job, window);
   const auto states = snapshot->cursor(Keyspace::states, begin, end);
   const std::uint64_t bytes_max = cache_bytes_max_ / kWindowShareOfCache;
   std::uint64_t bytes = 0;
   const auto jobs = snapshot->cursor(Keyspace::jobs, begin, end);
-  for (; jobs->valid() && window > 0 && bytes < bytes_max; jobs->next(), --window) {
+  std::uint32_t missing = window;
+  for (; jobs->valid() && missing > 0 && bytes < bytes_max; jobs->next(), --missing) {
     const auto key = storage::parse_job_key(jobs->key());
     if (!key) return;
     while (states->valid() && states->key() < jobs->key()) states->next();
@@ -138,19 +154,21 @@ void BatchLedger::read_ahead(JobKey job, std::uint32_t window) {
     entry.record = std::make_shared<const JobRecord>(*std::move(record));
     if (!entry.state && states->status()) entry.state = state_at(*states, has_state);
     recharge(entry);
-    read_patterns_[job.queue].last = key->seq;
+    pattern.last = key->seq;
   }
+  if (bytes < bytes_max) adapt_span(pattern, window, missing);
 }
 
 // The same for the dead, who are brought back or purged one after another.
 void BatchLedger::read_dead_ahead(JobKey job, std::uint32_t window) {
   const auto snapshot = storage_.snapshot();
+  ReadPattern& pattern = dead_patterns_[job.queue];
   const std::uint64_t bytes_max = cache_bytes_max_ / kWindowShareOfCache;
   std::uint64_t bytes = 0;
   const auto dead =
-      snapshot->cursor(Keyspace::dead, storage::job_key(job),
-                       storage::job_key({job.queue, job.seq + window * kSpanOfWindow}));
-  for (; dead->valid() && window > 0 && bytes < bytes_max; dead->next(), --window) {
+      snapshot->cursor(Keyspace::dead, storage::job_key(job), end_of_window(pattern, job, window));
+  std::uint32_t missing = window;
+  for (; dead->valid() && missing > 0 && bytes < bytes_max; dead->next(), --missing) {
     const auto key = storage::parse_job_key(dead->key());
     if (!key) return;
     bytes += dead->value().size();
@@ -160,8 +178,9 @@ void BatchLedger::read_dead_ahead(JobKey job, std::uint32_t window) {
     if (!ended) continue;
     entry.dead = *std::move(ended);
     recharge(entry);
-    dead_patterns_[job.queue].last = key->seq;
+    pattern.last = key->seq;
   }
+  if (bytes < bytes_max) adapt_span(pattern, window, missing);
 }
 
 // Lets storage prepare what comes behind the records that were read last.

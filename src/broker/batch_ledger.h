@@ -94,6 +94,7 @@ class BatchLedger final : public Ledger {
   struct ReadPattern {
     Seq last{};                // read last
     std::uint32_t window = 0;  // records to read at once
+    std::uint32_t span = 1;    // seqs to look through for each of them: as few as have it lately
     Seq prefetched{};          // up to before this one storage was told to read
   };
 
@@ -101,6 +102,8 @@ class BatchLedger final : public Ledger {
 
   Result<RecordPtr> load_record(JobKey job);
   static std::uint32_t window_for(ReadPatterns& patterns, JobKey job);
+  static std::string end_of_window(const ReadPattern& pattern, JobKey job, std::uint32_t window);
+  static void adapt_span(ReadPattern& pattern, std::uint32_t window, std::uint32_t missing);
   void read_ahead(JobKey job, std::uint32_t window);
   void read_dead_ahead(JobKey job, std::uint32_t window);
   void prefetch(QueueNumber queue);

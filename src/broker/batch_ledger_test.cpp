@@ -195,6 +195,21 @@ TEST_F(BatchLedgerReadAhead, AQueueThatIsReadInOrderIsReadInLargeSteps) {
   EXPECT_LE(cold.misses(), 20U);
 }
 
+// Seqs are the server's, not the queue's: most between two jobs may be those of other queues.
+TEST_F(BatchLedgerReadAhead, AQueueWithFewOfTheSeqsIsReadInLargeStepsToo) {
+  constexpr Seq kApart = 12;
+  for (Seq seq = 1; seq <= kJobs; ++seq) {
+    ledger.put_job({2, seq * kApart}, record_of("payload " + std::to_string(seq)));
+  }
+  commit();
+  for (Seq seq = 1; seq <= kJobs; ++seq) {
+    const auto record = cold.record({2, seq * kApart});
+    ASSERT_TRUE(record) << seq;
+    EXPECT_EQ((*record)->payload, "payload " + std::to_string(seq));
+  }
+  EXPECT_LE(cold.misses(), 25U);
+}
+
 // What is read in order, storage is told of before: each stretch once, none of it behind the
 // reader.
 TEST(BatchLedgerPrefetch, GoesAheadOfWhatIsReadInOrder) {
