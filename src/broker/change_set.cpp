@@ -12,6 +12,7 @@ using storage::Keyspace;
 // One overload per kind of change: which keyspaces it touches.
 struct Encoder {
   storage::Batch& batch;
+  std::string& scratch;  // of one record at a time; kept for its memory
 
   void operator()(const PutJob& change) const {
     batch.put(Keyspace::jobs, storage::job_key(change.job),
@@ -19,7 +20,9 @@ struct Encoder {
               [&](std::string& bytes) { storage::encode_job(*change.record, bytes); });
   }
   void operator()(const PutState& change) const {
-    batch.put(Keyspace::states, storage::job_key(change.job), storage::encode_state(*change.state));
+    scratch.clear();
+    storage::encode_state(*change.state, scratch);
+    batch.put(Keyspace::states, storage::job_key(change.job), scratch);
   }
   void operator()(const EraseJob& change) const {
     const std::string key = storage::job_key(change.job);
@@ -117,7 +120,9 @@ struct Encoder {
 
   // A job that has ended stands under its key, and under the time it ended.
   void put_ended(Keyspace keyspace, EndKind kind, JobKey job, const EndedJob& ended) const {
-    batch.put(keyspace, storage::job_key(job), storage::encode_ended(ended));
+    scratch.clear();
+    storage::encode_ended(ended, scratch);
+    batch.put(keyspace, storage::job_key(job), scratch);
     batch.put(Keyspace::endings, ending_key(kind, job, ended.state->ended_at),
               storage::encode_ending(storage::ending_of(ended)));
   }
@@ -134,7 +139,8 @@ struct Encoder {
 
 void encode(ChangeSet& changes) {
   changes.encoded.reserve(changes.payload_bytes);
-  const Encoder encoder{changes.encoded};
+  std::string scratch;
+  const Encoder encoder{changes.encoded, scratch};
   for (; changes.encoded_changes < changes.changes.size(); ++changes.encoded_changes) {
     std::visit(encoder, changes.changes[changes.encoded_changes]);
   }

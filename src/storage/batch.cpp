@@ -1,5 +1,7 @@
 #include "storage/batch.h"
 
+#include <array>
+
 #include "base/bytes.h"
 #include "base/check.h"
 
@@ -14,28 +16,36 @@ std::uint8_t tag(Kind kind, Keyspace keyspace) {
                                    static_cast<unsigned>(keyspace));
 }
 
+// Tag and key; those of jobs, which most are, in one step.
+void append_head(std::string& bytes, std::uint8_t tag, std::string_view key) {
+  constexpr std::size_t kShort = 30;  // less than a varint's first byte can tell
+  if (key.size() > kShort) {
+    ByteWriter out(bytes);
+    out.fixed(tag);
+    return out.bytes(key);
+  }
+  std::array<char, 2 + kShort> head;
+  head[0] = static_cast<char>(tag);
+  head[1] = static_cast<char>(key.size());
+  key.copy(head.data() + 2, key.size());
+  bytes.append(head.data(), 2 + key.size());
+}
+
 }  // namespace
 
 void Batch::put(Keyspace keyspace, std::string_view key, std::string_view value) {
-  ByteWriter out(bytes_);
-  out.fixed(tag(Kind::put, keyspace));
-  out.bytes(key);
-  out.bytes(value);
-  ++count_;
+  begin_put(keyspace, key, value.size());
+  bytes_.append(value);
 }
 
 void Batch::begin_put(Keyspace keyspace, std::string_view key, std::size_t size) {
-  ByteWriter out(bytes_);
-  out.fixed(tag(Kind::put, keyspace));
-  out.bytes(key);
-  out.varint(size);
+  append_head(bytes_, tag(Kind::put, keyspace), key);
+  ByteWriter(bytes_).varint(size);
   ++count_;
 }
 
 void Batch::erase(Keyspace keyspace, std::string_view key) {
-  ByteWriter out(bytes_);
-  out.fixed(tag(Kind::erase, keyspace));
-  out.bytes(key);
+  append_head(bytes_, tag(Kind::erase, keyspace), key);
   ++count_;
 }
 

@@ -2,10 +2,12 @@
 // and decoders of records only.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -42,7 +44,8 @@ inline std::size_t varint_size(std::uint64_t value) {
 
 inline std::size_t bytes_size(std::size_t length) { return varint_size(length) + length; }
 
-// Writes one record: the frame is its business, the body the caller's.
+// Writes one record: the frame is its business, the body the caller's. Small fields gather in a
+// buffer of its own, since a string looks at its capacity with each of them.
 class RecordWriter {
  public:
   explicit RecordWriter(std::size_t record_bytes, RecordVersion version = kFirstVersion) {
@@ -58,25 +61,63 @@ class RecordWriter {
 
   template <std::integral T>
   void fixed(T value) {
-    ByteWriter(out_).fixed(value);
+    static_assert(std::endian::native == std::endian::little);
+    std::memcpy(room_for(sizeof(T)), &value, sizeof(T));
+    gathered_ += sizeof(T);
   }
-  void varint(std::uint64_t value) { ByteWriter(out_).varint(value); }
-  void bytes(std::string_view value) { ByteWriter(out_).bytes(value); }
+  void varint(std::uint64_t value) {
+    char* at = room_for(kVarintBytesMax);
+    for (; value >= 0x80; value >>= 7, ++gathered_) *at++ = static_cast<char>(value | 0x80);
+    *at = static_cast<char>(value);
+    ++gathered_;
+  }
+  void bytes(std::string_view value) {
+    varint(value.size());
+    if (value.size() > buffer_.size() / 2) {
+      flush();
+      out_.append(value);
+      return;
+    }
+    std::memcpy(room_for(value.size()), value.data(), value.size());
+    gathered_ += value.size();
+  }
+  // The same for a value of this size that `write(out)` appends.
+  template <class Write>
+  void bytes(std::size_t size, const Write& write) {
+    varint(size);
+    flush();
+    write(out_);
+  }
   void time(Timestamp value) { fixed(value.time_since_epoch().count()); }
   template <class Enum>
   void enumerator(Enum value) {
     fixed(static_cast<std::uint8_t>(value));
   }
-  void seal() { fixed(crc32c(std::string_view(out_).substr(begin_))); }
+  void seal() {
+    flush();
+    fixed(crc32c(std::string_view(out_).substr(begin_)));
+    flush();
+  }
   std::string finish() {
     seal();
     return std::move(own_);
   }
 
  private:
+  char* room_for(std::size_t size) {
+    if (gathered_ + size > buffer_.size()) flush();
+    return buffer_.data() + gathered_;
+  }
+  void flush() {
+    out_.append(buffer_.data(), gathered_);
+    gathered_ = 0;
+  }
+
   std::string own_;
   std::string& out_ = own_;
   const std::size_t begin_ = 0;
+  std::array<char, 256> buffer_;
+  std::size_t gathered_ = 0;
 };
 
 // Reads one record's body. Like ByteReader it may be read to the end and asked once, in finish().

@@ -219,7 +219,14 @@ Result<std::uint64_t> decode_job_byte_size(std::string_view bytes) {
 }
 
 std::string encode_state(const JobState& state) {
-  RecordWriter out(encoded_size_max(state), kStateVersion);
+  std::string bytes;
+  bytes.reserve(encoded_size_max(state));
+  encode_state(state, bytes);
+  return bytes;
+}
+
+void encode_state(const JobState& state, std::string& bytes) {
+  RecordWriter out(bytes, kStateVersion);
   out.enumerator(state.status);
   out.varint(state.failures);
   out.varint(state.attempts);
@@ -241,7 +248,7 @@ std::string encode_state(const JobState& state) {
   out.bytes(state.death_note);
   out.bytes(state.hook_version);
   out.time(state.ended_at);
-  return out.finish();
+  out.seal();
 }
 
 Result<JobState> decode_state(std::string_view bytes) {
@@ -279,12 +286,19 @@ Result<JobState> decode_state(std::string_view bytes) {
 // It frames the job record and the state record as they stood in their own keyspaces,
 // so a new version of either needs no new version here.
 std::string encode_ended(const EndedJob& ended) {
-  const std::string job = encode_job(*ended.record);
+  std::string bytes;
+  encode_ended(ended, bytes);
+  return bytes;
+}
+
+void encode_ended(const EndedJob& ended, std::string& bytes) {
   const std::string state = encode_state(*ended.state);
-  RecordWriter out(kFrameBytes + bytes_size(job.size()) + bytes_size(state.size()));
-  out.bytes(job);
+  const std::size_t job_bytes = encoded_job_size(*ended.record);
+  bytes.reserve(bytes.size() + kFrameBytes + bytes_size(job_bytes) + bytes_size(state.size()));
+  RecordWriter out(bytes, kFirstVersion);
+  out.bytes(job_bytes, [&](std::string& at) { encode_job(*ended.record, at); });
   out.bytes(state);
-  return out.finish();
+  out.seal();
 }
 
 Result<EndedJob> decode_ended(std::string_view bytes) {

@@ -58,10 +58,13 @@ std::size_t job_outline_bytes(std::string_view front);
 Result<std::uint64_t> decode_job_byte_size(std::string_view bytes);
 
 std::string encode_state(const JobState& state);
+// Appends to `bytes`.
+void encode_state(const JobState& state, std::string& bytes);
 Result<JobState> decode_state(std::string_view bytes);
 
 // Of a dead or completed job, and of a death that a webhook is to be told of.
 std::string encode_ended(const EndedJob& ended);
+void encode_ended(const EndedJob& ended, std::string& bytes);
 Result<EndedJob> decode_ended(std::string_view bytes);
 
 // What stands beside the time of an ending: enough to group the dead without reading them.
