@@ -6,7 +6,6 @@
 namespace reprise::storage::journal {
 namespace {
 
-constexpr std::string_view kSuffix = ".seg";
 constexpr std::size_t kDigits = 20;  // so that names sort as their numbers do
 
 }  // namespace
@@ -14,11 +13,13 @@ constexpr std::size_t kDigits = 20;  // so that names sort as their numbers do
 std::string segment_file_name(std::uint64_t number) {
   std::string digits = std::to_string(number);
   digits.insert(0, kDigits - digits.size(), '0');
-  return digits.append(kSuffix);
+  return digits.append(kSegmentExtension);
 }
 
 std::optional<std::uint64_t> parse_segment_file_name(std::string_view name) {
-  if (name.size() != kDigits + kSuffix.size() || !name.ends_with(kSuffix)) return std::nullopt;
+  const bool is_one =
+      name.size() == kDigits + kSegmentExtension.size() && name.ends_with(kSegmentExtension);
+  if (!is_one) return std::nullopt;
   std::uint64_t number = 0;
   const char* end = name.data() + kDigits;
   const auto [stopped, error] = std::from_chars(name.data(), end, number);

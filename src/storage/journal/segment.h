@@ -47,6 +47,7 @@ class Segment {
 using SegmentPtr = std::shared_ptr<Segment>;
 
 // "00000000000000000042.seg", and back.
+inline constexpr std::string_view kSegmentExtension = ".seg";
 std::string segment_file_name(std::uint64_t number);
 std::optional<std::uint64_t> parse_segment_file_name(std::string_view name);
 

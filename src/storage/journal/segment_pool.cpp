@@ -30,6 +30,9 @@ SegmentPool::SegmentPool(SegmentPoolOptions options, std::uint64_t next_number,
       next_capacity_(rounded(options_.segment_bytes_min)) {
   for (SegmentPtr& spare : spares) spares_.push_back({.segment = std::move(spare)});
   delete_file(options_.directory + "/" + kUnfinishedFileName);
+  if (options_.on_real_disk && options_.background) {
+    deletion_ = std::make_unique<GradualDeletion>(options_.directory, kSegmentExtension);
+  }
   if (options_.background) thread_ = std::thread([this] { run(); });
 }
 
@@ -97,6 +100,8 @@ void SegmentPool::forget_content() {
   delete_spares(std::ranges::find_if(spares_, &Spare::was_used));
   lock.unlock();
   changed_.notify_all();
+  static constexpr std::atomic<bool> kNeverInterrupted{false};
+  if (deletion_) deletion_->finish(kNeverInterrupted);
 }
 
 // This one and those behind it: numbers have no gaps.
@@ -105,11 +110,6 @@ void SegmentPool::delete_spares(std::deque<Spare>::iterator first) {
   next_number_ = first->segment->number();
   for (auto spare = first; spare != spares_.end(); ++spare) delete_file(spare->segment->path());
   spares_.erase(first, spares_.end());
-}
-
-bool SegmentPool::out_of_space() const {
-  const std::lock_guard lock(mutex_);
-  return out_of_space_;
 }
 
 std::uint64_t SegmentPool::bytes() const {
@@ -243,6 +243,7 @@ Status SegmentPool::sync_directory() {
 
 // Best effort: what stays behind is found at the next start.
 void SegmentPool::delete_file(const std::string& path) {
+  if (deletion_ && deletion_->take(path)) return;
   options_.files->DeleteFile(path, IOOptions(), nullptr).PermitUncheckedError();
 }
 

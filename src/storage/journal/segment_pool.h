@@ -7,6 +7,7 @@
 // Threads: any; one of its own, unless told to work in the caller's.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "storage/gradual_deletion.h"
 #include "storage/journal/segment.h"
 
 namespace reprise::storage::journal {
@@ -54,7 +56,7 @@ class SegmentPool {
   void forget_content();
 
   // The last attempt to make a segment failed for want of space.
-  bool out_of_space() const;
+  bool out_of_space() const { return out_of_space_; }
   std::uint64_t bytes() const;  // of all files that it holds
 
  private:
@@ -87,10 +89,12 @@ class SegmentPool {
   std::uint64_t next_number_;  // of the next spare to be made
   std::uint64_t next_capacity_;
   bool making_ = false;  // a file is being made, without the mutex
-  bool out_of_space_ = false;
   bool stopping_ = false;
   std::optional<Error> failed_;
 
+  // Read for every command, so that nobody may wait for whoever works on files.
+  std::atomic<bool> out_of_space_{false};
+  std::unique_ptr<GradualDeletion> deletion_;  // null: not on the real disk
   std::thread thread_;
 };
 

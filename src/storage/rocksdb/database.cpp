@@ -163,6 +163,10 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options)
 Status Database::open_families() {
   auto db_options = database_options(options_);
   db_options.create_if_missing = is_new_;
+  if (options_.env == nullptr) {
+    deletion_ = std::make_unique<TableDeletion>(options_.directory);
+    db_options.env = deletion_->env();
+  }
   std::vector<::rocksdb::ColumnFamilyHandle*> handles;
   ::rocksdb::DB* db = nullptr;
   const auto status = ::rocksdb::DB::Open(db_options, options_.directory,
@@ -230,6 +234,10 @@ std::uint64_t Database::disk_bytes() const {
   std::uint64_t total = 0;
   for (const auto& file : attributes) total += file.size_bytes;
   return total;
+}
+
+void Database::finish_deletions(const std::atomic<bool>& interrupted) const {
+  if (deletion_) deletion_->finish(interrupted);
 }
 
 Database::~Database() {

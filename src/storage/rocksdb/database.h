@@ -6,6 +6,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "storage/keyspace.h"
 #include "storage/records.h"
 #include "storage/rocksdb/compression_sense.h"
+#include "storage/rocksdb/table_deletion.h"
 
 namespace reprise::storage {
 
@@ -53,6 +55,8 @@ class Database {
   // What it was found to hold when it was opened.
   const std::optional<CheckpointRecord>& checkpoint() const { return checkpoint_; }
   std::uint64_t disk_bytes() const;
+  // Files that RocksDB has deleted are gone then, unless it is interrupted before.
+  void finish_deletions(const std::atomic<bool>& interrupted) const;
   // For whoever writes table files, one at a time.
   CompressionSense& compression_sense() { return compression_sense_; }
 
@@ -74,6 +78,7 @@ class Database {
   const DatabaseOptions options_;
   // Constant after open().
   bool is_new_ = false;
+  std::unique_ptr<TableDeletion> deletion_;  // null: not on the real disk
   std::unique_ptr<::rocksdb::DB> db_;
   ::rocksdb::ColumnFamilyHandle* default_family_ = nullptr;  // RocksDB insists on it; unused
   std::vector<::rocksdb::ColumnFamilyHandle*> families_;     // owned; by Keyspace, then the index

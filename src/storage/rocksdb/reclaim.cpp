@@ -72,6 +72,7 @@ Status reclaim_range(Database& database, Keyspace keyspace, std::string_view beg
   if (status.ok()) status = database->Flush(::rocksdb::FlushOptions(), family);
   if (status.ok()) status = compact(database, family, range, interrupted);
   if (status.ok()) status = delete_obsolete_files(database);
+  if (status.ok()) database.finish_deletions(interrupted);
   if (status.IsManualCompactionPaused()) return ok();  // interrupted
   return to_status(status, database.options().directory);
 }
