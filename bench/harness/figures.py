@@ -150,6 +150,9 @@ def _hooked_push(batch):
                rival=f"{key}_cpu_without"),
         Figure(f"{key}_cost", "  that is, for the hook", "µs", ("<", 5)),
         Figure(f"{key}_host", "    of which its process took", "µs"),
+        Figure(f"{key}_called", "  if no answer can be remembered", "jobs/s",
+               rival=f"{key}_without"),
+        Figure(f"{key}_called_cost", "    that is, for the hook", "µs"),
     ]
 
 

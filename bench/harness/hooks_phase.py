@@ -17,6 +17,12 @@ STREAM_SPARE_SECONDS = 1  # the stream's beyond those of what is measured beside
 TENANT = """
 function on_enqueue(msg) return { fairness_key = msg.headers.tenant or "default" } end
 """
+# It looks at what differs from job to job, so that it has to run for each of them.
+TENANT_AND_SIZE = """
+function on_enqueue(msg)
+  return { fairness_key = msg.headers.tenant or "default", weight = msg.payload_size > 65536 and 2 or 1 }
+end
+"""
 GIVE_UP = """
 function on_failure(msg) return { action = "dlq", reason = "bench" } end
 """
@@ -52,18 +58,23 @@ def cpu_us(report):
 def push(bench, batch):
     key = f"hooks_push_{batch}"
     values = {}
-    for suffix, config in in_turn(bench, [("", {"on_enqueue": TENANT}), ("_without", {})]):
+    variants = [("", {"on_enqueue": TENANT}), ("_without", {}),
+                ("_called", {"on_enqueue": TENANT_AND_SIZE})]
+    for suffix, config in in_turn(bench, variants):
         with bench.server() as server:
             server.call("PUT", QUEUE, config)
             report = bench.load(server, "push", jobs_per_request=batch, tenants=TENANTS,
                                 connections=PUSH_CONNECTIONS, **bench.timed())
             if config:
-                expect_answers(server, "on_enqueue", report["all_jobs"])
-                values[f"{key}_host"] = report["host_cpu_seconds"] / report["all_jobs"] * 1e6
+                expect_answers(server, "on_enqueue", report["all_jobs"],
+                               remembered=suffix != "_called")
+        if not suffix:
+            values[f"{key}_host"] = report["host_cpu_seconds"] / report["all_jobs"] * 1e6
         values |= {f"{key}{suffix}": report["jobs_per_second"],
                    f"{key}_p50{suffix}": report["latency_us"]["p50"],
                    f"{key}_cpu{suffix}": cpu_us(report)}
-    values[f"{key}_cost"] = values[f"{key}_cpu"] - values[f"{key}_cpu_without"]
+    for suffix in ("", "_called"):
+        values[f"{key}{suffix}_cost"] = values[f"{key}_cpu{suffix}"] - values[f"{key}_cpu_without"]
     return values
 
 
@@ -115,8 +126,10 @@ def lives_beside_failures(bench, server):
         end(stream)
 
 
-def expect_answers(server, hook, least):
-    """That it was the hook that was measured."""
+def expect_answers(server, hook, least, remembered=False):
+    """That it was the hook that was measured, or its answers."""
     counts = server.call("GET", QUEUE)["hooks"][hook]
     if counts["succeeded"] < least or any(counts["failed"].values()):
         raise BenchError(f"{hook} should have answered {least:,} times: {counts}")
+    if (counts["remembered"] > least / 2) != remembered:
+        raise BenchError(f"{hook} was called too often, or too seldom: {counts}")

@@ -35,12 +35,19 @@ std::string last_error_text(JsonView hook, Timestamp now) {
   return text;
 }
 
+std::string succeeded_text(JsonView hook) {
+  const std::string remembered = text_of(hook["remembered"]);
+  std::string text = text_of(hook["succeeded"]);
+  if (!remembered.empty() && remembered != "0") text += fmt::format(" ({} remembered)", remembered);
+  return text;
+}
+
 void add_section(Record& record, const std::string& name, JsonView hook, Timestamp now) {
   record.section(fmt::format("Hook {}, since the server started", name));
   record.field("", "version", Cell(text_of(hook["version"])));
   record.field("", "breaker",
                breaker_cell(hook["breaker"], hook["open_until"], now, opened_text(hook)));
-  record.field("", "succeeded", Cell(text_of(hook["succeeded"])));
+  record.field("", "succeeded", Cell(succeeded_text(hook)));
   const auto failed = failed_text(hook["failed"]);
   record.field("", "failed", Cell(failed, failed == "0" ? Style::plain : Style::yellow));
   record.field("", "failures in a row", Cell(text_of(hook["failures_in_a_row"])));

@@ -17,7 +17,7 @@ constexpr char kQueue[] =
     R"({"config":{"on_enqueue":null,"on_failure":"function on_failure()\nend\n"},)"
     R"("hooks":{"on_failure":{"version":"3f9a1c0b22d4","breaker":"open",)"
     R"("open_until":"2026-01-31T08:15:08.000Z","failures_in_a_row":3,"opened":2,"in_flight":1,)"
-    R"("succeeded":12,"failed":{"error":2,"timeout":0,"memory":1},)"
+    R"("succeeded":12,"remembered":9,"failed":{"error":2,"timeout":0,"memory":1},)"
     R"("last_error":"line 3: \u001b[31mred","last_error_at":"2026-01-31T08:14:58.000Z"}}})";
 
 Timestamp now() { return *parse_timestamp("2026-01-31T08:15:00.000Z"); }
@@ -43,6 +43,7 @@ TEST(HookRecord, PeopleReadStateAndCounts) {
   const auto text = record.text();
   EXPECT_THAT(text, HasSubstr("Hook on_failure"));
   EXPECT_THAT(text, HasSubstr("open for another 8s (has opened 2 times)\n"));
+  EXPECT_THAT(text, HasSubstr("12 (9 remembered)\n"));
   EXPECT_THAT(text, HasSubstr("error 2, memory 1\n"));
   EXPECT_THAT(text, HasSubstr("line 3: \\u001b[31mred  (2s ago)\n"));
 }

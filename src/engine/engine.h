@@ -247,7 +247,11 @@ class Engine {
     ItemResults<Failed> results;
   };
   std::vector<FailAnswer> take_fail_answers() { return std::exchange(fail_answers_, {}); }
-  std::vector<Event> take_events() { return std::exchange(events_, {}); }
+  std::vector<Event> take_events() {
+    std::vector<Event> next;
+    next.reserve(events_.size());  // as many as in this batch, about
+    return std::exchange(events_, std::move(next));
+  }
   Seq next_seq() const { return server_.next_seq; }
   std::uint64_t next_audit() const { return server_.next_audit; }
 
@@ -441,6 +445,10 @@ class Engine {
   void define_hooks(QueueState& queue, Timestamp now);
   std::optional<Result<PushReply>> ask_before_push(QueueState& queue, RequestId id,
                                                    Arrivals arrivals, Timestamp now);
+  // Whether its hook's verdict is known without a call; it is taken then.
+  static bool knows_verdict(HookLine& line, Arrival& arrival, Timestamp now);
+  static void take_verdict(Arrival& arrival, const EnqueueVerdict& verdict);
+  void remember(HookLine& line, const HookTicket& ticket, const HookOutcome& outcome);
   void answer_pushes(QueueState& queue, Timestamp now);
   void answer_fail(const Undecided& failed, Result<Failed> result);
   void hand_out_calls(QueueState& queue, HookKind hook, Timestamp now);

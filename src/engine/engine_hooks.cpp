@@ -55,6 +55,7 @@ void Engine::define_hooks(QueueState& queue, Timestamp now) {
       if (line == nullptr) line = std::make_unique<HookLine>();
       line->version = std::move(version);
       line->breaker = {};
+      line->verdicts.clear();
       line->last_error.clear();
     }
     if (line == nullptr) {
@@ -121,6 +122,7 @@ std::optional<Result<PushReply>> Engine::ask_before_push(QueueState& queue, Requ
   HookLine& line = *queue.hook(HookKind::on_enqueue);
   for (std::size_t i = 0; i < push.arrivals.size(); ++i) {
     if (!push.arrivals[i]) continue;
+    if (knows_verdict(line, *push.arrivals[i], now)) continue;
     if (line.breaker.admit(now)) {
       line.waiting.emplace_back(PushPlace{id, i});
       ++push.unanswered;
@@ -137,6 +139,23 @@ std::optional<Result<PushReply>> Engine::ask_before_push(QueueState& queue, Requ
   queue.pushed_bytes_in_line += push.bytes;
   waiting_pushes_.emplace(id, std::move(push));
   return std::nullopt;
+}
+
+// A trial of the breaker's has to be a call.
+bool Engine::knows_verdict(HookLine& line, Arrival& arrival, Timestamp now) {
+  if (line.breaker.state(now) != BreakerState::closed) return false;
+  const EnqueueVerdict* verdict = line.verdicts.find(*arrival.record);
+  if (verdict == nullptr) return false;
+  ++line.succeeded;
+  ++line.remembered;
+  line.breaker.succeeded();
+  take_verdict(arrival, *verdict);
+  return true;
+}
+
+void Engine::take_verdict(Arrival& arrival, const EnqueueVerdict& verdict) {
+  apply_verdict(arrival.record->scheduling, verdict);
+  arrival.rejected = verdict.reject;
 }
 
 std::vector<HookWork> Engine::take_hook_work(Timestamp now) {
@@ -209,6 +228,7 @@ void Engine::finish_hook_calls(std::span<const HookResult> results, Timestamp no
     if (!ticket) continue;  // called back meanwhile
     QueueState& queue = *found->second;
     note_outcome(queue, kind, result.outcome, now);
+    if (result.repeatable) remember(*line, *ticket, result.outcome);
     settle_ticket(queue, *ticket, &result.outcome, Asking::over, now);
     lines.emplace(number, kind);
   }
@@ -218,6 +238,14 @@ void Engine::finish_hook_calls(std::span<const HookResult> results, Timestamp no
     if (kind == HookKind::on_enqueue) answer_pushes(queue, now);
     lines_to_ask_.emplace(number, kind);
   }
+}
+
+// Before the verdict changes what the job was pushed with.
+void Engine::remember(HookLine& line, const HookTicket& ticket, const HookOutcome& outcome) {
+  const auto* place = std::get_if<PushPlace>(&ticket);
+  const auto* verdict = std::get_if<EnqueueVerdict>(&outcome);
+  if (place == nullptr || verdict == nullptr) return;
+  line.verdicts.learn(*waiting_pushes_.at(place->push).arrivals[place->index]->record, *verdict);
 }
 
 void Engine::settle_all(QueueState& queue, HookKind kind, Timestamp now) {
@@ -240,9 +268,7 @@ void Engine::settle_ticket(QueueState& queue, const HookTicket& ticket, const Ho
       arrival.record = std::make_shared<JobRecord>(*arrival.record);
     }
     const auto* verdict = outcome == nullptr ? nullptr : std::get_if<EnqueueVerdict>(outcome);
-    if (verdict == nullptr) return;  // as it was pushed
-    apply_verdict(arrival.record->scheduling, *verdict);
-    arrival.rejected = verdict->reject;
+    if (verdict != nullptr) take_verdict(arrival, *verdict);  // otherwise as it was pushed
     return;
   }
   const auto found = undecided_.find(std::get<JobKey>(ticket));

@@ -322,5 +322,121 @@ TEST_F(OnEnqueue, AJobThatComesFromAnotherQueueIsNotAskedAbout) {
   EXPECT_EQ(counts(), (Counts{.pending = 1}));
 }
 
+// --- Answers that are remembered.
+
+class RememberedAnswers : public OnEnqueue {
+ protected:
+  // A job of this tenant is pushed, and its hook's answer would be given again.
+  void learn(const std::string& tenant, const HookOutcome& outcome) {
+    const RequestId id = start_push({"known"}, of(tenant));
+    answer(only_call(), outcome, true);
+    push_answer(id);
+  }
+  static NewJob of(const std::string& tenant) { return {.headers = {{"tenant", tenant}}}; }
+  // The jobs of a push that is answered without a call.
+  ItemResults<PushedJob> push_known(const Names& payloads, NewJob job) {
+    PushCommand command{.queue = queue_};
+    for (const std::string& payload : payloads) {
+      job.payload = payload;
+      command.jobs.push_back(job);
+    }
+    const auto reply = engine_->push(next_request_++, std::move(command), now());
+    const bool there = reply && *reply;
+    EXPECT_TRUE(there) << "the hook is asked";
+    return there ? (*reply)->results : ItemResults<PushedJob>{};
+  }
+};
+
+TEST_F(RememberedAnswers, NeedNoCall) {
+  learn("a", EnqueueVerdict{.fairness_key = "acme", .weight = 3});
+  const auto results = push_known({"x", "y"}, of("a"));
+  ASSERT_EQ(results.size(), 2U);
+  for (const auto& result : results) {
+    EXPECT_EQ(scheduling_of(result->seq), (Scheduling{.fairness_key = "acme", .weight = 3}));
+  }
+  EXPECT_THAT(calls(), IsEmpty());
+  EXPECT_EQ(hook_stats(HookKind::on_enqueue).succeeded, 3U);
+  EXPECT_EQ(hook_stats(HookKind::on_enqueue).remembered, 2U);
+}
+
+TEST_F(RememberedAnswers, ARefusalIsOneOfThem) {
+  learn("a", reject("not yours"));
+  const auto results = push_known({"x"}, of("a"));
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].error().code, Errc::hook_rejected);
+  EXPECT_EQ(results[0].error().detail, "not yours");
+}
+
+TEST_F(RememberedAnswers, AreNotTakenForOtherJobs) {
+  learn("a", weighs(3));
+  const RequestId id = start_push({"x"}, of("b"));
+  answer(only_call(), weighs(4));
+  EXPECT_EQ(scheduling_of(push_answer(id).at(0)->seq).weight, 4U);
+  start_push({"x"}, of("b"));  // its answer was not told to be repeatable
+}
+
+TEST_F(RememberedAnswers, OfAFailureThereAreNone) {
+  const RequestId id = start_push({"x"}, of("a"));
+  answer(only_call(), broken(), true);
+  push_answer(id);
+  start_push({"x"}, of("a"));
+}
+
+TEST_F(RememberedAnswers, DoNotOvertakeWhatWaits) {
+  learn("a", weighs(3));
+  const RequestId first = start_push({"first"}, of("b"));
+  const RequestId second = start_push({"second"}, of("a"));
+  EXPECT_TRUE(push_answers().empty());
+  answer(only_call(), accept_as_pushed());
+  const auto answers = push_answers();
+  EXPECT_EQ(answers.size(), 2U);
+  EXPECT_LT(answers.at(first)->results.at(0)->seq, answers.at(second)->results.at(0)->seq);
+}
+
+TEST_F(RememberedAnswers, InOnePushOnlyTheOthersAreAskedAbout) {
+  learn("a", weighs(3));
+  PushCommand command{.queue = queue_};
+  for (const std::string tenant : {"a", "b", "a"}) command.jobs.push_back(of(tenant));
+  const RequestId id = next_request_++;
+  ASSERT_FALSE(engine_->push(id, std::move(command), now()));
+  answer(only_call(), weighs(4));
+  const auto results = push_answer(id);
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_EQ(scheduling_of(results[0]->seq).weight, 3U);
+  EXPECT_EQ(scheduling_of(results[1]->seq).weight, 4U);
+  EXPECT_EQ(scheduling_of(results[2]->seq).weight, 3U);
+}
+
+TEST_F(RememberedAnswers, ANewScriptBeginsWithNone) {
+  learn("a", weighs(3));
+  set_hook(HookKind::on_enqueue, {}, "another");
+  start_push({"x"}, of("a"));
+  EXPECT_EQ(calls().size(), 1U);
+}
+
+TEST_F(RememberedAnswers, WhatWasAskedOfTheOldScriptIsNotRememberedForTheNewOne) {
+  start_push({"x"}, of("a"));
+  const HookCall old_call = only_call();
+  configure(with_hook(HookKind::on_enqueue, {}, "another"));
+  answer(old_call, weighs(3), true);
+  answer(only_call(), weighs(4));
+  start_push({"x"}, of("a"));
+}
+
+TEST_F(RememberedAnswers, AnOpenBreakerTakesNoneAndItsTrialIsACall) {
+  learn("a", weighs(3));
+  for (int i = 0; i < 3; ++i) {
+    const RequestId id = start_push({"x"}, of("b"));
+    answer(only_call(), broken());
+    push_answer(id);
+  }
+  const auto results = push_known({"x"}, of("a"));
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(scheduling_of(results[0]->seq).weight, 1U) << "as it was pushed";
+  advance(HookBreaker::kOpenFor);
+  start_push({"x"}, of("a"));
+  EXPECT_EQ(calls().size(), 1U);
+}
+
 }  // namespace
 }  // namespace reprise

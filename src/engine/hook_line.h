@@ -18,6 +18,7 @@
 #include "base/time.h"
 #include "engine/commands.h"
 #include "engine/hook_breaker.h"
+#include "engine/remembered_verdicts.h"
 #include "model/hook.h"
 
 namespace reprise {
@@ -51,10 +52,12 @@ struct HookLine {
   std::deque<HookTicket> waiting;
   absl::flat_hash_map<HookCallId, Out> out;
   std::uint64_t out_bytes = 0;
+  RememberedVerdicts verdicts;  // of on_enqueue
 
   // Since the server started.
   std::uint64_t opened = 0;
   std::uint64_t succeeded = 0;
+  std::uint64_t remembered = 0;  // of those
   std::array<std::uint64_t, kHookFaultCount> failed{};
   std::string last_error;
   Timestamp last_error_at{};
@@ -98,6 +101,7 @@ struct HookLine {
             .failures_in_a_row = breaker.failures_in_a_row(),
             .opened = opened,
             .succeeded = succeeded,
+            .remembered = remembered,
             .failed = failed,
             .in_flight = out.size() + waiting.size(),
             .last_error = last_error,

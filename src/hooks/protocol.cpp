@@ -294,6 +294,8 @@ CallResult read_result(FrameReader& in) {
   for (std::size_t i = 0; i < lines && in.good(); ++i) {
     result.log.push_back(in.line(kMaxLogLineBytes));
   }
+  result.repeatable = in.boolean();
+  in.require(!result.repeatable || std::holds_alternative<EnqueueVerdict>(result.outcome));
   return result;
 }
 
@@ -360,6 +362,7 @@ void append_frame(std::string& out, const Results& message) {
   for (const CallResult& result : message.results) {
     std::visit([&](const auto& outcome) { write_outcome(frame, outcome); }, result.outcome);
     write_strings(frame, result.log);
+    frame.fixed(static_cast<std::uint8_t>(result.repeatable));
   }
 }
 

@@ -98,6 +98,7 @@ struct NeedsPayload {
 struct CallResult {
   std::variant<FailureVerdict, EnqueueVerdict, HookFailure, NeedsPayload> outcome;
   std::vector<std::string> log;  // what the script wrote, bounded
+  bool repeatable = false;       // HookResult has what that means
 };
 struct Results {
   std::uint32_t batch{};

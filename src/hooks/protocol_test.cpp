@@ -162,11 +162,13 @@ TEST(HookProtocol, AnswersComeAsTheyWent) {
       {.outcome = HookFailure{HookFault::invalid_result, "on_failure returned nil"},
        .log = std::vector<std::string>(8, std::string(1000, 'l'))},
       {.outcome = NeedsPayload{}},
+      {.outcome = EnqueueVerdict{.weight = 5}, .repeatable = true},
   };
   for (const CallResult& sent : all) {
     const CallResult came = round_trip(sent);
     EXPECT_EQ(came.outcome, sent.outcome);
     EXPECT_EQ(came.log, sent.log);
+    EXPECT_EQ(came.repeatable, sent.repeatable);
   }
   const std::string bytes = framed(SetUpDone{{"", "line 2: unexpected symbol"}});
   auto done = decode_from_host(only_frame(bytes));
@@ -199,6 +201,9 @@ TEST(HookProtocol, AHostIsNotBelievedMoreThanItMaySay) {
   expect_refused({.outcome = HookFailure{HookFault::breaker_open, ""}});
   expect_refused({.outcome = HookFailure{HookFault::error, std::string(1001, 'm')}});
   expect_refused({.outcome = HookFailure{HookFault::error, bad_utf8}});
+  expect_refused({.outcome = FailureVerdict{}, .repeatable = true});
+  expect_refused({.outcome = HookFailure{HookFault::error, ""}, .repeatable = true});
+  expect_refused({.outcome = NeedsPayload{}, .repeatable = true});
   expect_refused({.outcome = NeedsPayload{}, .log = nine_lines});
   expect_refused({.outcome = NeedsPayload{}, .log = {std::string(1001, 'l')}});
   expect_refused({.outcome = NeedsPayload{}, .log = {bad_utf8}});

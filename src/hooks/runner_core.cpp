@@ -252,7 +252,7 @@ void RunnerCore::drop_if_unused(Line& line) {
 // --- What goes out.
 
 void RunnerCore::answer(Line& line, const PendingCall& call, HookOutcome outcome,
-                        std::vector<std::string> log) {
+                        std::vector<std::string> log, bool repeatable) {
   if (line.trial) {
     line.trial->results[call.id] = {.outcome = std::move(outcome), .log = std::move(log)};
     --line.trial->unanswered;
@@ -269,7 +269,7 @@ void RunnerCore::answer(Line& line, const PendingCall& call, HookOutcome outcome
       with_lines_left_out_.push_back(line.id);
     }
   }
-  results_.push_back({.id = call.id, .outcome = std::move(outcome)});
+  results_.push_back({.id = call.id, .outcome = std::move(outcome), .repeatable = repeatable});
 }
 
 void RunnerCore::give_up(Line& line, const Scripts& scripts, const std::string& why) {

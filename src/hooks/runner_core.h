@@ -157,7 +157,7 @@ class RunnerCore {
   Host* longest_idle_host();
   void drop_if_unused(Line& line);
   void answer(Line& line, const PendingCall& call, HookOutcome outcome,
-              std::vector<std::string> log = {});
+              std::vector<std::string> log = {}, bool repeatable = false);
   void give_up(Line& line, const Scripts& scripts, const std::string& why);
   void tell_notice(std::string_view text);
 

@@ -228,7 +228,7 @@ bool RunnerCore::take_message(Host& host, Results& results) {
       call.with_payload = true;
       line->calls.put_back(std::move(call));
     } else {
-      answer(*line, call, outcome_of(result), std::move(result.log));
+      answer(*line, call, outcome_of(result), std::move(result.log), result.repeatable);
     }
   }
   if (line != nullptr) touch(*line).vain_hosts = 0;

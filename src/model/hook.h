@@ -107,6 +107,9 @@ using HookWork = std::variant<HookDefinition, HookCall, AbandonedHook, ConfigCha
 struct HookResult {
   HookCallId id{};
   HookOutcome outcome;
+  // Of an EnqueueVerdict: it follows from the job's headers, priority and scheduling attributes, so
+  // that the same script would say the same of every job that has the same of these.
+  bool repeatable = false;
 };
 
 }  // namespace reprise

@@ -140,6 +140,7 @@ struct HookStats {
   std::uint32_t failures_in_a_row = 0;
   std::uint64_t opened = 0;  // times
   std::uint64_t succeeded = 0;
+  std::uint64_t remembered = 0;  // of those: answered from memory, without a call
   std::array<std::uint64_t, kHookFaultCount> failed{};  // index: HookFault
   std::uint64_t in_flight = 0;                          // calls that are out, or wait for it
   std::string last_error;                               // empty: there was none

@@ -18,6 +18,7 @@ void write_hook(JsonWriter& out, const HookStats& hook) {
   out.key("opened").value(hook.opened);
   out.key("in_flight").value(hook.in_flight);
   out.key("succeeded").value(hook.succeeded);
+  out.key("remembered").value(hook.remembered);
   out.key("failed").begin_object();
   for (std::size_t fault = 0; fault < kHookFaultCount; ++fault) {
     out.key(hook_fault_name(static_cast<HookFault>(fault))).value(hook.failed[fault]);

@@ -301,17 +301,19 @@ TEST(WriteQueue, TellsHowItsHooksDo) {
                 .failures_in_a_row = 3,
                 .opened = 4,
                 .succeeded = 12,
+                .remembered = 5,
                 .failed = {1, 2, 3, 4, 5, 6},
                 .in_flight = 7,
                 .last_error = "line 3: no",
                 .last_error_at = kNoon};
-  EXPECT_NE(queue_text(stats).find(
-                R"("hooks":{"on_failure":{"version":"3f9a1c0b22d4","breaker":"open",)"
-                R"("open_until":"2026-01-31T12:00:10.000Z","failures_in_a_row":3,"opened":4,)"
-                R"("in_flight":7,"succeeded":12,"failed":{"error":1,"timeout":2,"memory":3,)"
-                R"("invalid_result":4,"host_lost":5,"breaker_open":6},"last_error":"line 3: no",)"
-                R"("last_error_at":"2026-01-31T12:00:00.000Z"}},"breaker":null,"stats":)"),
-            std::string::npos)
+  EXPECT_NE(
+      queue_text(stats).find(
+          R"("hooks":{"on_failure":{"version":"3f9a1c0b22d4","breaker":"open",)"
+          R"("open_until":"2026-01-31T12:00:10.000Z","failures_in_a_row":3,"opened":4,)"
+          R"("in_flight":7,"succeeded":12,"remembered":5,"failed":{"error":1,"timeout":2,"memory":3,)"
+          R"("invalid_result":4,"host_lost":5,"breaker_open":6},"last_error":"line 3: no",)"
+          R"("last_error_at":"2026-01-31T12:00:00.000Z"}},"breaker":null,"stats":)"),
+      std::string::npos)
       << queue_text(stats);
 }
 
@@ -322,7 +324,7 @@ TEST(WriteQueue, AHookThatDoesWellHasNoErrorToTell) {
   stats.hooks[1] =
       HookStats{.version = "000000000002", .breaker = BreakerState::trial, .open_until = kNoon};
   const std::string nothing =
-      R"("failures_in_a_row":0,"opened":0,"in_flight":0,"succeeded":0,"failed":{"error":0,)"
+      R"("failures_in_a_row":0,"opened":0,"in_flight":0,"succeeded":0,"remembered":0,"failed":{"error":0,)"
       R"("timeout":0,"memory":0,"invalid_result":0,"host_lost":0,"breaker_open":0},)"
       R"("last_error":null,"last_error_at":null})";
   EXPECT_NE(queue_text(stats).find(

@@ -304,6 +304,9 @@ void write_hooks(MetricsWriter& out, const std::vector<QueueRow>& rows) {
                  hook.stats->failed[fault]);
     }
   }
+  out.begin("reprise_hook_remembered_total", "counter",
+            "Those of the answers with result=ok that were known without a call.");
+  for (const HookRow& hook : hooks) out.sample(hook.labels, hook.stats->remembered);
   out.begin("reprise_hook_breaker", "gauge", "0 closed, 1 open, 2 trial.");
   for (const HookRow& hook : hooks) {
     out.sample(hook.labels, static_cast<int>(hook.stats->breaker));

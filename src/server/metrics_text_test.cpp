@@ -269,7 +269,8 @@ TEST(MetricsText, CountsProjectsWorkersAndRuns) {
 
 TEST(MetricsText, CountsTheAnswersOfHooks) {
   std::vector<QueueStats> queues = some_queues(3);
-  queues[1].hooks[static_cast<std::size_t>(HookKind::on_enqueue)] = HookStats{.succeeded = 9};
+  queues[1].hooks[static_cast<std::size_t>(HookKind::on_enqueue)] =
+      HookStats{.succeeded = 9, .remembered = 4};
   queues[2].hooks[static_cast<std::size_t>(HookKind::on_failure)] = HookStats{
       .breaker = BreakerState::open, .succeeded = 12, .failed = {1, 2, 3, 4, 5, 6}, .in_flight = 7};
   const std::string text = text_of(queues);
@@ -287,6 +288,9 @@ TEST(MetricsText, CountsTheAnswersOfHooks) {
                               lines("queue=\"q1\",hook=\"on_enqueue\"", {9, 0, 0, 0, 0, 0, 0}) +
                               lines("queue=\"q2\",hook=\"on_failure\"", {12, 1, 2, 3, 4, 5, 6}) +
                               "# HELP"));
+  EXPECT_THAT(text, HasSubstr("# TYPE reprise_hook_remembered_total counter\n"
+                              "reprise_hook_remembered_total{namespace=\"default\","
+                              "queue=\"q1\",hook=\"on_enqueue\"} 4\n"));
   EXPECT_THAT(text, HasSubstr("# TYPE reprise_hook_in_flight gauge\n"
                               "reprise_hook_in_flight{namespace=\"default\",queue=\"q1\","
                               "hook=\"on_enqueue\"} 0\n"

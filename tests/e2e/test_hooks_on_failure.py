@@ -524,7 +524,7 @@ class TestState:
         queue = hooked(on_failure=BURY)
         assert queue.show()["hooks"] == {"on_failure": {
             "version": version_of(BURY), "breaker": "closed", "open_until": None,
-            "failures_in_a_row": 0, "opened": 0, "in_flight": 0, "succeeded": 0,
+            "failures_in_a_row": 0, "opened": 0, "in_flight": 0, "succeeded": 0, "remembered": 0,
             "failed": {"error": 0, "timeout": 0, "memory": 0, "invalid_result": 0, "host_lost": 0,
                        "breaker_open": 0}, "last_error": None, "last_error_at": None}}
 

@@ -78,8 +78,8 @@ class HookFixture : public EngineFixture {
     }
     return words;
   }
-  void answer(const HookCall& call, HookOutcome outcome) {
-    const HookResult result{call.id, std::move(outcome)};
+  void answer(const HookCall& call, HookOutcome outcome, bool repeatable = false) {
+    const HookResult result{call.id, std::move(outcome), repeatable};
     engine_->finish_hook_calls({&result, 1}, now());
   }
   // All that is asked now.

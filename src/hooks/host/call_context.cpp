@@ -16,9 +16,11 @@ std::uint64_t mixed(std::uint64_t value) {
 
 void CallRandom::begin(std::uint64_t seed, std::uint64_t call) {
   state_ = mixed(seed ^ mixed(call + kStep));
+  used_ = false;
 }
 
 std::uint64_t CallRandom::next_u64() {
+  used_ = true;
   state_ += kStep;
   return mixed(state_);
 }

@@ -22,11 +22,13 @@ using ConfigValues = absl::flat_hash_map<std::string, std::string>;
 class CallRandom {
  public:
   void begin(std::uint64_t seed, std::uint64_t call);
+  bool was_used() const { return used_; }
   std::uint64_t next_u64();
   double next_unit();  // 0 <= result < 1
 
  private:
   std::uint64_t state_ = 0;
+  bool used_ = false;
 };
 
 struct CallContext {
@@ -44,8 +46,13 @@ struct CallContext {
   std::string_view queue;
   const MessageView* message = nullptr;  // null while the script is loaded
   bool with_payloads = false;
+  // Whether it has looked at more than HookResult::repeatable allows: the payload, config.
+  bool saw_more = false;
   std::vector<std::string> log;
   CallOutcome outcome;
+
+  // Whether it did nothing that has to be done anew for each job.
+  bool is_repeatable() const { return !saw_more && !random.was_used() && log.empty(); }
 };
 
 inline CallContext& context_of(lua_State* lua) {

@@ -21,6 +21,7 @@ int script_config_get(lua_State* lua) {
   const char* key = luaL_checklstring(lua, 1, &size);
   CallContext& call = context_of(lua);
   call.budget.charge(lua, 1 + size / 16);
+  call.saw_more = true;
   const auto found = call.config.find(absl::string_view(key, size));
   if (found == call.config.end()) {
     lua_pushnil(lua);

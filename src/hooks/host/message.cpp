@@ -40,9 +40,15 @@ void push_throttle_keys(lua_State* lua, CallContext& call) {
 }
 
 void push_payload(lua_State* lua, CallContext& call) {
+  call.saw_more = true;
   if (!call.with_payloads) call.budget.stop(lua, Budget::Stop::needs_payload);
   call.budget.charge(lua, call.message->payload.size() / 16);
   push(lua, call.message->payload);
+}
+
+void push_payload_size(lua_State* lua, CallContext& call) {
+  call.saw_more = true;
+  push(lua, call.message->payload_size);
 }
 
 void push_first_attempt_at(lua_State* lua, CallContext& call) {
@@ -64,8 +70,7 @@ constexpr auto kOnFailureFields = std::to_array<Field>({
     {"attempts",
      [](lua_State* lua, CallContext& call) { push(lua, std::uint64_t{call.message->attempts}); }},
     {"payload", push_payload},
-    {"payload_size",
-     [](lua_State* lua, CallContext& call) { push(lua, call.message->payload_size); }},
+    {"payload_size", push_payload_size},
     {"id", [](lua_State* lua, CallContext& call) { push(lua, call.message->id); }},
     {"queue", [](lua_State* lua, CallContext& call) { push(lua, call.queue); }},
     {"first_attempt_at", push_first_attempt_at},
@@ -74,8 +79,7 @@ constexpr auto kOnFailureFields = std::to_array<Field>({
 constexpr auto kOnEnqueueFields = std::to_array<Field>({
     {"headers", push_headers},
     {"payload", push_payload},
-    {"payload_size",
-     [](lua_State* lua, CallContext& call) { push(lua, call.message->payload_size); }},
+    {"payload_size", push_payload_size},
     {"priority",
      [](lua_State* lua, CallContext& call) { push(lua, std::uint64_t{call.message->priority}); }},
     {"queue", [](lua_State* lua, CallContext& call) { push(lua, call.queue); }},

@@ -130,12 +130,15 @@ CallResult Script::call(const MessageView& message, bool with_payloads, std::int
   lua_rawgetp(lua_.get(), LUA_REGISTRYINDEX, &context_);
   CallResult result{.outcome = run_protected(0, started)};
   context_.message = nullptr;
+  result.repeatable =
+      context_.is_repeatable() && std::holds_alternative<EnqueueVerdict>(result.outcome);
   result.log.swap(context_.log);
   return result;
 }
 
 CallOutcome Script::run_protected(int arguments, std::int64_t started) {
   context_.log.clear();
+  context_.saw_more = false;
   context_.outcome = NeedsPayload{};
   context_.budget.begin(lua_.get(), started);
   CallOutcome outcome = outcome_of(lua_pcall(lua_.get(), arguments, 0, 0));

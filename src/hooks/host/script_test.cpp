@@ -184,5 +184,56 @@ TEST(Script, RecipesOfTheGuideWork) {
             (std::vector<std::string>{"api", "customer:12"}));
 }
 
+// Whether what this on_enqueue answers would be the same for another job with the same headers.
+bool is_repeatable(std::string_view body) {
+  HookScript script(HookKind::on_enqueue);
+  script.job.headers = {{"tenant", "acme"}};
+  script.config["key"] = "value";
+  EXPECT_EQ(script.load("function on_enqueue(msg)\n" + std::string(body) + "\nend"), "");
+  script.call();
+  return script.call().repeatable;
+}
+
+TEST(Script, AnAnswerIsRepeatableThatFollowsFromHeadersAndAttributes) {
+  for (const char* body : {
+           "return {}",
+           "return { fairness_key = msg.headers.tenant or 'default' }",
+           "return { weight = msg.weight, throttle_keys = msg.throttle_keys[1] and {} or {'a'} }",
+           "return { fairness_key = msg.queue .. msg.priority .. msg.fairness_key }",
+           "return { reject = 'no ' .. tostring(msg.unknown) }",
+           "for name, value in pairs(msg.headers) do return { fairness_key = name .. value } end",
+           "return { weight = math.floor(backoff(3, 1, 100)) }",
+           "pcall(error, 'x') return {}",
+       }) {
+    EXPECT_TRUE(is_repeatable(body)) << body;
+  }
+}
+
+TEST(Script, AnAnswerIsNotRepeatableThatMayDependOnMore) {
+  for (const char* body : {
+           "return { reject = msg.payload }",
+           "return { weight = msg.payload_size > 5 and 2 or 1 }",
+           "local ignored = msg.payload_size return {}",
+           "for name in pairs(msg) do end return {}",
+           "return { weight = math.random(1, 5) }",
+           "return { weight = math.floor(backoff(3, 10, 100, 0.5)) }",
+           "return { fairness_key = config.get('key') }",
+           "return { fairness_key = config.get('missing') }",
+           "pcall(config.get, 'key') return {}",
+           "log('seen') return {}",
+           "error('no')",
+           "return { weight = 0 }",
+           "return 5",
+       }) {
+    EXPECT_FALSE(is_repeatable(body)) << body;
+  }
+}
+
+TEST(Script, AFailuresVerdictIsNeverRepeatable) {
+  HookScript script(HookKind::on_failure);
+  EXPECT_EQ(script.load("function on_failure(msg) return {} end"), "");
+  EXPECT_FALSE(script.call().repeatable);
+}
+
 }  // namespace
 }  // namespace reprise::hooks
