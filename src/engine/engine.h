@@ -378,7 +378,7 @@ class Engine {
   QueueState* dead_letter_queue_of(const QueueState& queue, DeathReason reason, Timestamp now);
   static Timestamp expiry_of(const QueueState& queue, Timestamp now);
   // A job that is in no queue at the moment comes to one, pending.
-  void admit(QueueState& queue, Seq seq, JobRecord record, JobState state, Timestamp now);
+  void admit(QueueState& queue, Seq seq, RecordPtr record, JobState state, Timestamp now);
 
   // engine_retry.cpp
   Status check_disk_for_retry() const;
@@ -387,7 +387,7 @@ class Engine {
   enum class Return : std::uint8_t { by_hand, taken };
   Status retry_dead(QueueState& queue, JobKey key, const EndedJob& dead, Return how, Timestamp now);
   Status retry_alive(QueueState& queue, JobKey key, Timestamp now);
-  void come_back(QueueState& from, QueueState& to, Seq seq, JobRecord record, JobState state,
+  void come_back(QueueState& from, QueueState& to, Seq seq, RecordPtr record, JobState state,
                  Return how, Timestamp now);
   Result<QueueState*> home_of(QueueState& queue, const JobState& state);
   Status purge_one(QueueState& queue, Seq seq, PurgeCause cause, Timestamp now);

@@ -47,7 +47,8 @@ void Engine::bury(QueueState& queue, JobKey key, RecordPtr record, JobState stat
   letter.expires_at = expiry_of(*graves, now);
   ++queue.totals.moved_out;
   ++graves->totals.moved_in;
-  admit(*graves, key.seq, std::move(letter), std::move(moved), now);
+  admit(*graves, key.seq, std::make_shared<const JobRecord>(std::move(letter)), std::move(moved),
+        now);
 }
 
 // That of a job that comes to the queue and brings no ttl of its own.
@@ -66,7 +67,7 @@ QueueState* Engine::dead_letter_queue_of(const QueueState& queue, DeathReason re
   return &create_queue(target, {}, now);
 }
 
-void Engine::admit(QueueState& queue, Seq seq, JobRecord record, JobState state, Timestamp now) {
+void Engine::admit(QueueState& queue, Seq seq, RecordPtr record, JobState state, Timestamp now) {
   const JobKey key{queue.record.number, seq};
   state.status = JobStatus::pending;
   state.failures = 0;
@@ -77,10 +78,10 @@ void Engine::admit(QueueState& queue, Seq seq, JobRecord record, JobState state,
   state.death_note.clear();
   state.hook_version.clear();
   state.ended_at = {};
-  if (record.expires_at != kNever) queue.expiries.insert({record.expires_at, seq});
-  queue.totals.live_bytes += record.byte_size();
-  place(queue, key, record.priority, queue.jobs.strand(record.scheduling), state, now);
-  ledger_.put_job(key, std::make_shared<const JobRecord>(std::move(record)));
+  if (record->expires_at != kNever) queue.expiries.insert({record->expires_at, seq});
+  queue.totals.live_bytes += record->byte_size();
+  place(queue, key, record->priority, queue.jobs.strand(record->scheduling), state, now);
+  ledger_.put_job(key, std::move(record));
   ledger_.put_state(key, std::make_shared<const JobState>(std::move(state)));
   touch(queue);
   rearm(queue);

@@ -18,6 +18,14 @@ Timestamp renewed_expiry(const JobRecord& record, const JobState& state, Timesta
   return add_saturating(now, record.expires_at - counted_from);
 }
 
+// The same record where nothing changes: payloads are not copied for it.
+RecordPtr expiring_at(const RecordPtr& record, Timestamp expires_at) {
+  if (record->expires_at == expires_at) return record;
+  auto changed = std::make_shared<JobRecord>(*record);
+  changed->expires_at = expires_at;
+  return changed;
+}
+
 }  // namespace
 
 // A job that comes back is written again.
@@ -52,7 +60,7 @@ Status Engine::retry_dead(QueueState& queue, JobKey key, const EndedJob& dead, R
   if (!home) return home.error();
   ledger_.erase_dead(key, dead.state->ended_at);
   --queue.totals.dead_now;
-  come_back(queue, **home, key.seq, *dead.record, *dead.state, how, now);
+  come_back(queue, **home, key.seq, dead.record, *dead.state, how, now);
   return ok();
 }
 
@@ -74,7 +82,7 @@ Status Engine::retry_alive(QueueState& queue, JobKey key, Timestamp now) {
   forget_job(queue, key, (*record)->expires_at, (*record)->byte_size());
   ledger_.erase_job(key);
   rearm(queue);
-  come_back(queue, **home, key.seq, **record, **state, Return::by_hand, now);
+  come_back(queue, **home, key.seq, *record, **state, Return::by_hand, now);
   return ok();
 }
 
@@ -87,13 +95,14 @@ Result<QueueState*> Engine::home_of(QueueState& queue, const JobState& state) {
                "the queue it came from, '" + state.origin_queue + "', is gone"};
 }
 
-void Engine::come_back(QueueState& from, QueueState& to, Seq seq, JobRecord record, JobState state,
+void Engine::come_back(QueueState& from, QueueState& to, Seq seq, RecordPtr record, JobState state,
                        Return how, Timestamp now) {
   if (&from == &to) {
-    record.expires_at = renewed_expiry(record, state, now);
+    record = expiring_at(record, renewed_expiry(*record, state, now));
   } else {
-    record = without_dead_letter_headers(record);
-    record.expires_at = expiry_of(to, now);
+    JobRecord own = without_dead_letter_headers(*record);
+    own.expires_at = expiry_of(to, now);
+    record = std::make_shared<const JobRecord>(std::move(own));
     ++from.totals.moved_out;
     ++to.totals.moved_in;
   }

@@ -68,7 +68,7 @@ int write_holder(int fd, Timestamp now) {
   json.begin_object();
   json.key("pid").value(::getpid()).key("since").value(format_timestamp(now));
   json.end_object();
-  if (::ftruncate(fd, 0) != 0) return errno;
+  if (TEMP_FAILURE_RETRY(::ftruncate(fd, 0)) != 0) return errno;
   return write_whole(fd, json.take() + "\n");
 }
 

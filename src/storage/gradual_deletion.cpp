@@ -19,12 +19,13 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// Cut off at once: 3 ms on a disk that is told of it.
+// Cut off at once: 3 ms on a disk that is told of it, half of that however small the step.
 constexpr std::int64_t kStepBytes = 1LL << 20;
-// A pause is so many times as long as the step before it. With so much waiting that the disk could
-// miss it, pauses become shorter, and then there are none.
-constexpr double kPauseShare = 9;
-constexpr std::int64_t kCalmBytes = 512LL << 20;
+constexpr std::int64_t kSmallBytes = 64LL << 10;
+// A pause is so many times as long as the step before it. The more waits the shorter pauses become,
+// and then there are none, so that deletion keeps up with what is to be deleted.
+constexpr double kPauseShare = 60;
+constexpr std::int64_t kCalmBytes = 256LL << 20;
 constexpr std::int64_t kMuchBytes = 1LL << 30;
 constexpr std::chrono::milliseconds kLookInterval{20};
 
@@ -66,7 +67,7 @@ GradualDeletion::~GradualDeletion() {
 
 bool GradualDeletion::take(const std::string& path) {
   const FileSize size = size_of(path);
-  if (!size.is_only_name || size.bytes <= kStepBytes) return false;
+  if (!size.is_only_name || size.bytes <= kSmallBytes) return false;
   std::string gone = path + kSuffix;
   if (::rename(path.c_str(), gone.c_str()) != 0) return false;
   add({std::move(gone), size.bytes});
@@ -110,7 +111,7 @@ void GradualDeletion::delete_first(std::unique_lock<std::mutex>& lock) {
   while (left > kStepBytes && !stopping_) {
     const auto began = steady_clock::now();
     lock.unlock();
-    const bool cut = file && ::ftruncate(file.get(), left - kStepBytes) == 0;
+    const bool cut = file && TEMP_FAILURE_RETRY(::ftruncate(file.get(), left - kStepBytes)) == 0;
     lock.lock();
     if (!cut) break;  // then all at once
     left -= kStepBytes;

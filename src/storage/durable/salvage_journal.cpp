@@ -221,6 +221,12 @@ class JournalSalvage {
         last_end_ = frame.end();
       }
     }
+    // Of what the base has, the last may be what is missing.
+    if (!ended_ && last_segment_) {
+      auto at = segments_.upper_bound(*last_segment_);
+      if (at == segments_.end()) at = segments_.find(*last_segment_);
+      note_covered_gap(covered + 1, at->first, at->second);
+    }
     if (!ended_ && known_synced_ >= expected_ && !segments_.empty()) {
       lose(known_synced_, place_before(segments_.rbegin()->first, segments_.rbegin()->second));
     }

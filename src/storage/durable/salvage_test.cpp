@@ -603,6 +603,23 @@ TEST_F(SalvageTest, DamageOfBatchesThatTheBaseHasIsTold) {
   EXPECT_FALSE(report.lost_anything());
 }
 
+// There is no batch behind them that would show that they are missing.
+TEST_F(SalvageTest, DamageOfTheLastBatchesIsToldThoughTheBaseHasThem) {
+  ASSERT_TRUE(open(from())->backup(directory / "backup"));  // the base has everything now
+  const auto all = segments();
+  const auto last = std::ranges::find_if(
+      all.rbegin(), all.rend(), [](const auto& segment) { return !frames_of(segment).empty(); });
+  ASSERT_NE(last, all.rend()) << "no batch is in the journal";
+  for (const std::size_t frame : frames_of(*last)) {
+    flip(*last, frame + journal::kFrameHeaderBytes + 5);
+  }
+  const SalvageReport report = salvaged();
+  EXPECT_THAT(report.damage, Contains(AllOf(HasSubstr(last->filename().string()),
+                                            HasSubstr("nothing is lost by that"))));
+  EXPECT_EQ(report.batches_lost, 0U);
+  EXPECT_FALSE(report.lost_anything());
+}
+
 TEST_F(SalvageTest, ADamagedHeaderLosesNothing) {
   std::size_t tried = 0;
   for (const fs::path& segment : segments()) {

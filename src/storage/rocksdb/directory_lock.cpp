@@ -32,7 +32,7 @@ Error in_use(const std::string& directory, int file) {
 
 bool write_owner(int file) {
   const std::string pid = std::to_string(::getpid()) + "\n";
-  if (::ftruncate(file, 0) != 0) return false;
+  if (TEMP_FAILURE_RETRY(::ftruncate(file, 0)) != 0) return false;
   for (std::size_t done = 0; done < pid.size();) {
     const ssize_t written =
         ::pwrite(file, pid.data() + done, pid.size() - done, static_cast<off_t>(done));
