@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 #include "base/random.h"
 #include "storage/keys.h"
@@ -130,6 +133,67 @@ TEST_P(StorageConformance, LaterMutationsInABatchWin) {
   commit(batch);
   EXPECT_THAT(scan(Keyspace::jobs), ElementsAre(Pair("put", "after erase"),
                                                 Pair("range-b", "after"), Pair("twice", "second")));
+}
+
+TEST_P(StorageConformance, CommitsUnderWayTakeEffectInTheOrderInWhichTheyBegan) {
+  put(Keyspace::jobs, "a", "before");
+  Batch first;
+  first.put(Keyspace::jobs, "a", "first");
+  Batch second;
+  second.erase(Keyspace::jobs, "a");
+  second.put(Keyspace::jobs, "b", "second");
+  const auto earlier = storage().begin_commit(first, Durability::synced);
+  const auto later = storage().begin_commit(second, Durability::synced);
+  ASSERT_TRUE(earlier && later);
+  (*later)->write();
+  EXPECT_EQ(get(Keyspace::jobs, "a"), "before");
+  (*earlier)->write();
+  ASSERT_TRUE((*earlier)->finish());
+  EXPECT_EQ(get(Keyspace::jobs, "a"), "first");
+  EXPECT_EQ(get(Keyspace::jobs, "b"), std::nullopt);
+  ASSERT_TRUE((*later)->finish());
+  EXPECT_THAT(scan(Keyspace::jobs), ElementsAre(Pair("b", "second")));
+  put(Keyspace::jobs, "c", "after");
+  reopen();
+  EXPECT_THAT(scan(Keyspace::jobs), ElementsAre(Pair("b", "second"), Pair("c", "after")));
+}
+
+// Over several segments, with some that are not synced.
+TEST_P(StorageConformance, CommitsOfManyThreadsSideBySideAllTakeEffect) {
+  constexpr int kCommits = 300;
+  const auto key = [](int number) { return std::to_string(number); };
+  std::mutex beginning;
+  int begun = 0;
+  std::mutex finishing;
+  std::condition_variable finished;
+  int ended = 0;
+  const auto run = [&] {
+    while (true) {
+      std::unique_lock begin_lock(beginning);
+      const int number = begun++;
+      if (number >= kCommits) return;
+      Batch batch;
+      batch.put(Keyspace::jobs, key(number), std::string(number * 40, 'x'));
+      if (number > 0) batch.erase(Keyspace::jobs, key(number - 1));
+      const auto commit = storage().begin_commit(
+          batch, number % 7 == 0 ? Durability::buffered : Durability::synced);
+      begin_lock.unlock();
+      if (commit) (*commit)->write();
+      std::unique_lock finish_lock(finishing);
+      finished.wait(finish_lock, [&] { return ended == number; });
+      EXPECT_TRUE(commit && (*commit)->finish());
+      ++ended;
+      finished.notify_all();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) threads.emplace_back(run);
+  for (std::thread& thread : threads) thread.join();
+  const Pairs last = {{key(kCommits - 1), std::string((kCommits - 1) * 40, 'x')}};
+  EXPECT_EQ(scan(Keyspace::jobs), last);
+  put(Keyspace::states, "k", "what went before is synced, too");
+  reopen();
+  EXPECT_EQ(scan(Keyspace::jobs), last);
 }
 
 TEST_P(StorageConformance, AnEmptyBatchCommits) {

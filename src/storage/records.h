@@ -25,7 +25,7 @@ namespace reprise::storage {
 
 // The format of a whole data directory. A build refuses a directory with a newer one, and makes one
 // of this format out of an older one if that is not before kOldestFormat.
-inline constexpr std::uint32_t kFormatVersion = 4;
+inline constexpr std::uint32_t kFormatVersion = 5;
 inline constexpr std::uint32_t kOldestFormat = 3;
 inline bool reads_format(std::uint32_t version) {
   return version >= kOldestFormat && version <= kFormatVersion;

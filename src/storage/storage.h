@@ -2,10 +2,11 @@
 // kept is nobody: swap the implementation and the broker does not notice.
 //
 // Errors: only Errc::io and Errc::corrupt; absence is an empty optional.
-// After commit() or sync() has failed with Errc::io nothing is known about what reached the disk:
+// After a commit or sync() has failed with Errc::io nothing is known about what reached the disk:
 // the caller must stop and let a restart find out. Neither is ever retried.
-// Threads: commit() and sync() from one thread at a time; everything else from any thread, at any
-// time. Readers see whole batches only.
+// Threads: begin_commit(), Commit::finish() and commit() each by one thread at a time, which may be
+// another than the others'; sync() while no commit is under way; everything else from any thread,
+// at any time. Readers see whole batches only.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +33,30 @@ class Storage {
  public:
   virtual ~Storage() = default;
 
-  // Applies the batch atomically. When it returns ok with Durability::synced, the batch and every
-  // batch before it are on disk.
-  virtual Status commit(const Batch& batch, Durability durability) = 0;
+  // A batch on its way to the disk. Several may be under way, so that a disk that can do more than
+  // one write at a time does; they take effect in the order in which they began.
+  class Commit {
+   public:
+    virtual ~Commit() = default;
+    // The slow part: beside that of others, on any thread. Once.
+    virtual void write() = 0;
+    // Applies the batch atomically, or says why write() failed. When it returns ok with
+    // Durability::synced, the batch and every batch before it are on disk. Once, after write(), and
+    // in the order in which the commits began; must be called.
+    virtual Status finish() = 0;
+  };
+  // Gives the batch its place behind those that began before. May wait for them to finish, so
+  // whoever has one to finish must not wait here. `batch` must outlive the commit.
+  virtual Result<std::unique_ptr<Commit>> begin_commit(const Batch& batch,
+                                                       Durability durability) = 0;
+
+  // All of it at once.
+  Status commit(const Batch& batch, Durability durability) {
+    const auto begun = begin_commit(batch, durability);
+    if (!begun) return begun.error();
+    (*begun)->write();
+    return (*begun)->finish();
+  }
 
   // Makes every earlier buffered commit durable.
   virtual Status sync() = 0;

@@ -19,7 +19,12 @@ class GatedStorage final : public storage::Storage {
  public:
   // Commits from now on wait until let_go().
   void hold() { set(&GatedStorage::held_, true); }
-  void let_go() { set(&GatedStorage::held_, false); }
+  // The commit that begins next waits until let_go(), those behind it do not.
+  void hold_next() { set(&GatedStorage::next_is_held_, true); }
+  void let_go() {
+    set(&GatedStorage::held_, false);
+    set(&GatedStorage::one_is_held_, false);
+  }
   void fail_commits() { set(&GatedStorage::failing_commits_, true); }
   void fail_syncs() { set(&GatedStorage::failing_syncs_, true); }
   int commits() const { return read(commits_); }
@@ -33,23 +38,26 @@ class GatedStorage final : public storage::Storage {
   }
   void hold_backups() { set(&GatedStorage::backups_held_, true); }
   void let_backups_go() { set(&GatedStorage::backups_held_, false); }
-  // Blocks until a commit waits at the gate.
-  void wait_for_commit_at_gate() {
+  // Blocks until so many commits wait at the gate.
+  void wait_for_commits_at_gate(int count) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return waiting_ > 0; });
+    changed_.wait(lock, [&] { return waiting_ >= count; });
   }
+  // Blocks until so many have passed it.
+  void wait_for_writes(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return written_ >= count; });
+  }
+  void wait_for_commit_at_gate() { wait_for_commits_at_gate(1); }
 
-  Status commit(const storage::Batch& batch, storage::Durability durability) override {
-    {
-      std::unique_lock lock(mutex_);
-      ++waiting_;
-      changed_.notify_all();
-      changed_.wait(lock, [this] { return !held_; });
-      --waiting_;
-      if (failing_commits_) return Error{Errc::io, "planted failure"};
-      ++commits_;
-    }
-    return inner_->commit(batch, durability);
+  Result<std::unique_ptr<Commit>> begin_commit(const storage::Batch& batch,
+                                               storage::Durability durability) override {
+    auto inner = inner_->begin_commit(batch, durability);
+    if (!inner) return inner.error();
+    const std::lock_guard lock(mutex_);
+    const bool alone = std::exchange(next_is_held_, false);
+    one_is_held_ |= alone;
+    return std::unique_ptr<Commit>(std::make_unique<GatedCommit>(*this, *std::move(inner), alone));
   }
   Status sync() override {
     {
@@ -97,6 +105,41 @@ class GatedStorage final : public storage::Storage {
   std::uint64_t disk_bytes() const override { return 0; }
 
  private:
+  class GatedCommit final : public Commit {
+   public:
+    GatedCommit(GatedStorage& storage, std::unique_ptr<Commit> inner, bool is_held_alone)
+        : storage_(storage), inner_(std::move(inner)), is_held_alone_(is_held_alone) {}
+    void write() override {
+      storage_.pass_gate(is_held_alone_);
+      inner_->write();
+    }
+    Status finish() override {
+      REPRISE_TRY(storage_.count_commit());
+      return inner_->finish();
+    }
+
+   private:
+    GatedStorage& storage_;
+    const std::unique_ptr<Commit> inner_;
+    const bool is_held_alone_;
+  };
+
+  void pass_gate(bool is_held_alone) {
+    std::unique_lock lock(mutex_);
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return !held_ && !(is_held_alone && one_is_held_); });
+    --waiting_;
+    ++written_;
+    changed_.notify_all();
+  }
+  Status count_commit() {
+    const std::lock_guard lock(mutex_);
+    if (failing_commits_) return Error{Errc::io, "planted failure"};
+    ++commits_;
+    return ok();
+  }
+
   void set(bool GatedStorage::*flag, bool value) {
     {
       const std::lock_guard lock(mutex_);
@@ -113,10 +156,13 @@ class GatedStorage final : public storage::Storage {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool held_ = false;
+  bool next_is_held_ = false;
+  bool one_is_held_ = false;
   bool backups_held_ = false;
   bool failing_commits_ = false;
   bool failing_syncs_ = false;
   int waiting_ = 0;
+  int written_ = 0;
   int commits_ = 0;
   int syncs_ = 0;
   int reclaims_ = 0;

@@ -59,4 +59,12 @@ Status JournalDisk::open(std::uint64_t covered_batch) {
   return ok();
 }
 
+Result<storage::journal::Journal::Place> JournalDisk::append(std::string_view body,
+                                                             std::uint32_t mutations,
+                                                             bool durably) {
+  auto place = journal_->place(body, mutations, durably);
+  if (place) REPRISE_TRY(journal_->end(*place, journal_->write(*place, body, mutations)));
+  return place;
+}
+
 }  // namespace reprise::test

@@ -55,6 +55,9 @@ class JournalDisk {
   }
 
   storage::journal::Journal& journal() { return *journal_; }
+  // One batch, from its place to its end.
+  Result<storage::journal::Journal::Place> append(std::string_view body, std::uint32_t mutations,
+                                                  bool durably);
   FaultyFileSystem& files() { return disk_.files(); }
   storage::journal::SegmentPoolOptions pool_options();
   JournalImage image();

@@ -145,7 +145,7 @@ TEST_F(DirectoryOnDisk, OfTheFormerFormatIsRefusedWithBothVersionsAndTheFix) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Errc::io);
   EXPECT_THAT(opened.error().detail,
-              AllOf(HasSubstr(path_), HasSubstr("format 2"), HasSubstr("reads formats 3 to 4"),
+              AllOf(HasSubstr(path_), HasSubstr("format 2"), HasSubstr("reads formats 3 to 5"),
                     HasSubstr("older reprise")));
 }
 
@@ -157,7 +157,7 @@ TEST_F(DirectoryOnDisk, OfANewerFormatIsRefusedWithBothVersionsAndTheFix) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Errc::io);
   EXPECT_THAT(opened.error().detail,
-              AllOf(HasSubstr(path_), HasSubstr("format 5"), HasSubstr("reads formats 3 to 4"),
+              AllOf(HasSubstr(path_), HasSubstr("format 6"), HasSubstr("reads formats 3 to 5"),
                     HasSubstr("run the newer reprise")));
 }
 
@@ -170,7 +170,7 @@ TEST_F(DirectoryOnDisk, OfANewerFormatWithMoreKeyspacesIsRefusedTheSameWay) {
   const auto opened = try_open();
   ASSERT_FALSE(opened);
   EXPECT_THAT(opened.error().detail,
-              AllOf(HasSubstr("format 5"), HasSubstr("reads formats 3 to 4")));
+              AllOf(HasSubstr("format 6"), HasSubstr("reads formats 3 to 5")));
 }
 
 // The base may still be of our format when a newer reprise has only written to the journal.
@@ -185,8 +185,8 @@ TEST_F(DirectoryOnDisk, WithANewerJournalIsRefusedWithBothVersions) {
   const auto opened = try_open();
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Errc::io);
-  EXPECT_THAT(opened.error().detail, AllOf(HasSubstr(segment), HasSubstr("format 5"),
-                                           HasSubstr("format 4"), HasSubstr("newer reprise")));
+  EXPECT_THAT(opened.error().detail, AllOf(HasSubstr(segment), HasSubstr("format 6"),
+                                           HasSubstr("format 5"), HasSubstr("newer reprise")));
 }
 
 TEST_F(DirectoryOnDisk, WithASegmentOfAnotherDirectoryIsRefused) {

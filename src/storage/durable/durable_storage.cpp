@@ -61,7 +61,7 @@ class DurableStorage final : public Storage {
   DurableStorage(const DurableStorage&) = delete;
   DurableStorage& operator=(const DurableStorage&) = delete;
 
-  Status commit(const Batch& batch, Durability durability) override;
+  Result<std::unique_ptr<Commit>> begin_commit(const Batch& batch, Durability durability) override;
   Status sync() override;
   Result<std::optional<std::string>> get(Keyspace keyspace, std::string_view key) const override;
   Status scan(Keyspace keyspace, std::string_view begin, std::string_view end,
@@ -82,8 +82,11 @@ class DurableStorage final : public Storage {
 
  private:
   friend class DurableSnapshot;
+  friend class DurableCommit;
   using CommitLock = std::unique_lock<std::mutex>;
 
+  Status finish_commit(const journal::Journal::Place& place, const Batch& batch, Status written);
+  void wait_for_commits(CommitLock& lock);
   bool wants_checkpoint() const;
   void wait_for_room(CommitLock& lock, std::size_t batch_bytes);
   bool wait_for_frozen(CommitLock& lock);
@@ -106,6 +109,11 @@ class DurableStorage final : public Storage {
     const std::shared_lock lock(state_mutex_);
     return active_->empty();
   }
+  // Up to here everything is in an overlay, or in the base.
+  std::uint64_t last_applied_batch() const {
+    const std::shared_lock lock(state_mutex_);
+    return active_->last_batch();
+  }
 
   const DurableOptions options_;
   const OpenDirectory directory_;
@@ -118,6 +126,8 @@ class DurableStorage final : public Storage {
   std::mutex commit_mutex_;
   std::condition_variable checkpoint_wanted_;  // with commit_mutex_
   std::condition_variable checkpoint_done_;    // with commit_mutex_
+  std::condition_variable commit_done_;        // with commit_mutex_
+  int commits_under_way_ = 0;                  // protected by commit_mutex_
   bool stopping_ = false;                      // protected by commit_mutex_
   std::optional<Error> background_failure_;    // protected by commit_mutex_
   bool has_garbage_ = false;                   // protected by commit_mutex_
@@ -241,24 +251,57 @@ Status DurableStorage::visit_live_jobs(LiveJobVisitor& visitor) const {
 
 // --- Commits ----------------------------------------------------------------------------------
 
-Status DurableStorage::commit(const Batch& batch, Durability durability) {
+class DurableCommit final : public Storage::Commit {
+ public:
+  DurableCommit(DurableStorage& storage, journal::Journal::Place place, const Batch& batch)
+      : storage_(storage), place_(std::move(place)), batch_(batch) {}
+
+  void write() override {
+    written_ = storage_.journal_->write(place_, batch_.bytes(),
+                                        static_cast<std::uint32_t>(batch_.count()));
+  }
+  Status finish() override { return storage_.finish_commit(place_, batch_, std::move(written_)); }
+
+ private:
+  DurableStorage& storage_;
+  const journal::Journal::Place place_;
+  const Batch& batch_;
+  Status written_;
+};
+
+Result<std::unique_ptr<Storage::Commit>> DurableStorage::begin_commit(const Batch& batch,
+                                                                      Durability durability) {
+  const bool durably = durability == Durability::synced;
   CommitLock lock(commit_mutex_);
   wait_for_room(lock, batch.byte_size());
+  commit_done_.wait(lock, [&] { return journal_->has_place_for(batch.byte_size(), durably); });
   if (background_failure_) return *background_failure_;
-  const std::string_view body = batch.bytes();
-  auto appended = journal_->append(body, static_cast<std::uint32_t>(batch.count()),
-                                   durability == Durability::synced);
-  if (!appended) return appended.error();
-  {
-    const std::unique_lock state(state_mutex_);
-    const bool whole = active_->apply({.number = appended->batch,
-                                       .segment = std::move(appended->segment),
-                                       .body_offset = appended->body_offset},
-                                      body, batch.count());
-    REPRISE_CHECK(whole);
+  auto place = journal_->place(batch.bytes(), static_cast<std::uint32_t>(batch.count()), durably);
+  if (!place) return place.error();
+  ++commits_under_way_;
+  return std::unique_ptr<Commit>(std::make_unique<DurableCommit>(*this, *std::move(place), batch));
+}
+
+Status DurableStorage::finish_commit(const journal::Journal::Place& place, const Batch& batch,
+                                     Status written) {
+  CommitLock lock(commit_mutex_);
+  const Status ended = journal_->end(place, std::move(written));
+  if (ended) {
+    lock.unlock();  // others may begin meanwhile
+    {
+      const std::unique_lock state(state_mutex_);
+      const bool whole = active_->apply(
+          {.number = place.batch, .segment = place.segment, .body_offset = place.body_offset()},
+          batch.bytes(), batch.count());
+      REPRISE_CHECK(whole);
+    }
+    lock.lock();
   }
+  --commits_under_way_;
+  commit_done_.notify_all();
+  if (!ended) return ended;
   if (!wants_checkpoint()) {
-    if (appended->body_offset == kFirstBodyOffset) checkpoint_wanted_.notify_one();
+    if (place.body_offset() == kFirstBodyOffset) checkpoint_wanted_.notify_one();
     return ok();
   }
   REPRISE_TRY(freeze());
@@ -271,6 +314,11 @@ Status DurableStorage::commit(const Batch& batch, Durability durability) {
     fail(done.error());
   }
   return ok();  // the batch itself is committed
+}
+
+// Nothing is under way, and nothing begins while the lock is held.
+void DurableStorage::wait_for_commits(CommitLock& lock) {
+  commit_done_.wait(lock, [this] { return commits_under_way_ == 0; });
 }
 
 Status DurableStorage::sync() {
@@ -400,7 +448,7 @@ void DurableStorage::tidy_up(CommitLock& lock) {
     give_back_free_memory();
     lock.lock();
   } else if (active_is_empty()) {
-    journal_->release(journal_->last_batch());
+    journal_->release(last_applied_batch());
   } else {
     hurry_ = true;  // there are no commits to make way for
     if (const Status done = freeze(); !done) fail(done.error());
@@ -424,10 +472,11 @@ Status DurableStorage::checkpoint_now() {
 Status DurableStorage::empty_journal() {
   CommitLock lock(commit_mutex_);
   REPRISE_TRY(finish_checkpoints(lock));
+  wait_for_commits(lock);
   journal_->forget_released();  // the next segment must not be a file that was used before
   REPRISE_TRY(journal_->rotate());
   if (!active_is_empty()) return checkpoint_active(lock);
-  journal_->release(journal_->last_batch());
+  journal_->release(last_applied_batch());
   return ok();
 }
 

@@ -173,6 +173,8 @@ class JournalSalvage {
                                 .offset = offset,
                                 .body_bytes = frame->header.body_bytes,
                                 .mutations = frame->header.mutations});
+      // What stands behind an end is of a write beside one that a crash cut short.
+      if (frame->header.kind == FrameKind::end) return;
       offset = content.frames.back().end();
     }
   }

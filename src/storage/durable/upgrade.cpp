@@ -12,6 +12,8 @@
 namespace reprise::storage {
 namespace {
 
+constexpr std::uint32_t kFirstFormatWithAttributes = 4;  // in the index
+
 Result<std::uint32_t> format_of(const Database& base) {
   const auto bytes = base.read({}, base.family(Keyspace::meta), kFormatKey);
   if (!bytes) return bytes.error();
@@ -63,7 +65,7 @@ Status upgrade_base(Database& base, const std::string& directory) {
   TableWriter tables(base, directory);
   REPRISE_TRY(
       tables.put(base.family(Keyspace::meta), kFormatKey, encode_format_version(kFormatVersion)));
-  REPRISE_TRY(write_index(base, tables));
+  if (*format < kFirstFormatWithAttributes) REPRISE_TRY(write_index(base, tables));
   return tables.ingest();
 }
 

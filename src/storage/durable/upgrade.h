@@ -10,7 +10,7 @@ namespace reprise::storage {
 
 // In one atomic step; nothing to do for a base of this format. `directory` is for files on their
 // way. The job index of format 3 knows no scheduling attributes, so they are read from the jobs'
-// records, once and for all.
+// records, once and for all. Format 4 differs in the journal alone.
 Status upgrade_base(Database& base, const std::string& directory);
 
 }  // namespace reprise::storage

@@ -166,6 +166,18 @@ TEST_F(Upgrade, IsDoneOnceAndForAll) {
   EXPECT_EQ(test::live_attributes(*open(path_)), expected_);
 }
 
+// Its index is as it is now: it is not even read.
+TEST_F(Upgrade, OfFormat4WritesTheFormatAndLeavesTheRest) {
+  {
+    RawBase base(path_);
+    base.put("meta", std::string(kFormatKey), encode_format_version(4));
+  }
+  open(path_);
+  RawBase base(path_);
+  EXPECT_EQ(*decode_format_version(base.get("meta", std::string(kFormatKey))), kFormatVersion);
+  EXPECT_EQ(base.get(kIndexFamilyName, index_key_), from_hex(kIndexVersion1));
+}
+
 // Such a job goes to the dead when it is claimed; it does not keep the others from starting.
 TEST_F(Upgrade, LeavesAJobWhoseRecordCannotBeReadAsItIs) {
   RawBase(path_).put("jobs", job_key({1, 2}), "rubbish");

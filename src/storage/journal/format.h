@@ -22,6 +22,7 @@ using DirectoryId = std::array<char, 16>;
 inline constexpr std::size_t kSegmentHeaderBytes = 64;
 inline constexpr std::size_t kFrameHeaderBytes = 32;
 inline constexpr std::size_t kFrameAlignment = 8;
+inline constexpr std::uint64_t kBlockBytes = 4096;  // what writes past the page cache are made of
 
 struct SegmentHeader {
   std::uint32_t format{};
@@ -55,6 +56,12 @@ struct FrameHeader {
 // What a frame takes in its segment.
 constexpr std::uint64_t frame_bytes(std::uint64_t body_bytes) {
   return (kFrameHeaderBytes + body_bytes + kFrameAlignment - 1) / kFrameAlignment * kFrameAlignment;
+}
+
+// A frame stands right behind the one before, or, if that was still being written, in the next
+// block: two writes of whole blocks must not meet in one.
+constexpr std::uint64_t next_block(std::uint64_t offset) {
+  return (offset + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
 }
 
 std::uint32_t frame_seed(const DirectoryId& directory, std::uint64_t segment);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/check.h"
 #include "storage/records.h"
 
 namespace reprise::storage::journal {
@@ -23,62 +24,93 @@ Journal::Journal(const SegmentPoolOptions& options, const DirectoryId& directory
       pool_(options, contents.next_number, std::move(contents.spares)),
       tail_(contents.end),
       last_batch_(contents.last_batch),
+      ended_batch_(contents.last_batch),
       synced_batch_(contents.last_batch),
       used_(contents.used.begin(), contents.used.end()) {
-  if (!used_.empty()) {
-    active_ = used_.back().segment;
-    seed_ = frame_seed(directory_, active_->number());
-  }
+  if (!used_.empty()) active_ = used_.back().segment;
   for (SegmentPtr& segment : contents.covered) pool_.give_back(std::move(segment));
 }
 
-Result<Journal::Appended> Journal::append(std::string_view body, std::uint32_t mutations,
-                                          bool durably) {
-  if (failed_) return *failed_;
-  if (Status room = make_room(frame_bytes(body.size())); !room) {
-    return keep_failure(std::move(room)).error();
-  }
-  if (Status written = write_batch(body, mutations, durably); !written) {
-    return keep_failure(std::move(written)).error();
-  }
-  const Appended appended{
-      .batch = last_batch_ + 1, .segment = active_, .body_offset = tail_ + kFrameHeaderBytes};
-  tail_ += frame_bytes(body.size());
-  last_batch_ = appended.batch;
-  if (durably) note_synced();
-  return appended;
+// A batch that is not written durably, or stands behind such bytes, goes through the page cache and
+// a sync, which may say nothing of a write beside it.
+bool Journal::has_place_for(std::uint64_t body_bytes, bool durably) const {
+  return failed_ || !any_under_way() || (durably && !dirty_ && fits(body_bytes));
 }
 
-Status Journal::write_batch(std::string_view body, std::uint32_t mutations, bool durably) {
-  const std::string header =
-      encode_frame_header({.kind = FrameKind::batch,
-                           .body_bytes = static_cast<std::uint32_t>(body.size()),
-                           .mutations = mutations,
-                           .batch = last_batch_ + 1,
-                           .synced_batch = synced_batch_},
-                          body, seed_);
-  SegmentFile& file = active_->file();
-  if (durably && !dirty_) return file.write_durably(tail_, header, body);
+bool Journal::fits(std::uint64_t body_bytes) const {
+  // An end follows.
+  return next_offset() + frame_bytes(body_bytes) + kFrameHeaderBytes <= active_->capacity();
+}
+
+Result<Journal::Place> Journal::place(std::string_view body, std::uint32_t mutations,
+                                      bool durably) {
+  if (failed_) return *failed_;
+  REPRISE_CHECK(has_place_for(body.size(), durably));
+  if (!fits(body.size())) {
+    const std::uint64_t needed = kSegmentHeaderBytes + frame_bytes(body.size()) + kFrameHeaderBytes;
+    if (Status begun = keep_failure(begin_segment(needed)); !begun) return begun.error();
+  }
+  Place place{.batch = last_batch_ + 1,
+              .segment = active_,
+              .offset = next_offset(),
+              .synced_batch = synced_batch_,
+              .is_written = !durably || dirty_};
+  if (place.is_written) {
+    const Status written = keep_failure(write_at_once(place, body, mutations, durably));
+    if (!written) return written.error();
+  }
+  tail_ = place.offset + frame_bytes(body.size());
+  last_batch_ = place.batch;
+  return place;
+}
+
+Status Journal::write_at_once(const Place& place, std::string_view body, std::uint32_t mutations,
+                              bool durably) {
+  SegmentFile& file = place.segment->file();
   dirty_ = true;
-  REPRISE_TRY(file.write(tail_, header, body));
+  REPRISE_TRY(file.write(place.offset, header_of(place, body, mutations), body));
   if (!durably) return ok();
   REPRISE_TRY(file.sync());
   dirty_ = false;
   return ok();
 }
 
-Status Journal::sync() {
+Status Journal::write(const Place& place, std::string_view body, std::uint32_t mutations) const {
+  if (place.is_written) return ok();
+  return place.segment->file().write_durably(place.offset, header_of(place, body, mutations), body);
+}
+
+std::string Journal::header_of(const Place& place, std::string_view body,
+                               std::uint32_t mutations) const {
+  return encode_frame_header({.kind = FrameKind::batch,
+                              .body_bytes = static_cast<std::uint32_t>(body.size()),
+                              .mutations = mutations,
+                              .batch = place.batch,
+                              .synced_batch = place.synced_batch},
+                             body, frame_seed(directory_, place.segment->number()));
+}
+
+Status Journal::end(const Place& place, Status written) {
   if (failed_) return *failed_;
-  if (synced()) return ok();
-  REPRISE_TRY(keep_failure(active_->file().sync()));
-  dirty_ = false;
-  note_synced();
+  REPRISE_CHECK(place.batch == ended_batch_ + 1);
+  REPRISE_TRY(keep_failure(std::move(written)));
+  ended_batch_ = place.batch;
+  if (!dirty_) note_synced(place.batch);
   return ok();
 }
 
-void Journal::note_synced() {
-  synced_batch_ = last_batch_;
-  const Status marked = synced_mark_->set(synced_batch_);
+Status Journal::sync() {
+  if (failed_) return *failed_;
+  if (!dirty_) return ok();
+  REPRISE_TRY(keep_failure(active_->file().sync()));
+  dirty_ = false;
+  note_synced(ended_batch_);
+  return ok();
+}
+
+void Journal::note_synced(std::uint64_t batch) {
+  synced_batch_ = batch;
+  const Status marked = synced_mark_->set(batch);
   // Without room for the mark nothing is lost but the mark: the next one is tried again.
   if (!marked && marked.error().code == Errc::disk_full) return;
   // What was asked for is done; other trouble with the mark is the next call's.
@@ -90,13 +122,8 @@ Status Journal::rotate() {
   return keep_failure(begin_segment(0));
 }
 
-Status Journal::make_room(std::uint64_t bytes) {
-  const std::uint64_t needed = bytes + kFrameHeaderBytes;  // an end follows
-  if (tail_ + needed <= active_->capacity()) return ok();
-  return begin_segment(kSegmentHeaderBytes + needed);
-}
-
 Status Journal::begin_segment(std::uint64_t capacity_min) {
+  REPRISE_CHECK(!any_under_way());
   // Batches must reach the disk in their order, the buffered ones too.
   if (active_ && dirty_) REPRISE_TRY(active_->file().sync());
   dirty_ = false;
@@ -116,7 +143,6 @@ Status Journal::begin_segment(std::uint64_t capacity_min) {
   REPRISE_TRY(next->file().sync());
   if (active_) REPRISE_TRY(write_end());
   active_ = next;
-  seed_ = frame_seed(directory_, active_->number());
   tail_ = kSegmentHeaderBytes;
   const std::lock_guard lock(mutex_);
   used_.push_back({active_, last_batch_ + 1});
@@ -126,7 +152,8 @@ Status Journal::begin_segment(std::uint64_t capacity_min) {
 // Not synced: the next segment's header says the same.
 Status Journal::write_end() {
   const std::string frame = encode_frame_header(
-      {.kind = FrameKind::end, .batch = last_batch_, .synced_batch = synced_batch_}, {}, seed_);
+      {.kind = FrameKind::end, .batch = last_batch_, .synced_batch = synced_batch_}, {},
+      frame_seed(directory_, active_->number()));
   return active_->file().write(tail_, frame, {});
 }
 

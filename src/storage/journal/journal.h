@@ -1,9 +1,9 @@
-// Journal: the commit point. Batches are appended in order; a batch is durable when sync() after it
-// has returned. What reached the base is released and its space used again.
+// Journal: the commit point. Batches get their places in order, are written side by side, and end
+// in order. What reached the base is released and its space used again.
 //
 // After the first failed write or sync every call fails with that error: nothing is known then
 // about what the disk has, and a second fsync may succeed without the data being there. Threads:
-// append(), sync() and rotate() from one thread at a time; the rest from any.
+// place(), end(), sync() and rotate() from one thread at a time; the rest from any.
 #pragma once
 
 #include <cstdint>
@@ -44,15 +44,28 @@ class Journal {
   static Result<std::unique_ptr<Journal>> start(const SegmentPoolOptions& options,
                                                 const DirectoryId& directory, Contents contents);
 
-  struct Appended {
+  // Where a batch goes.
+  struct Place {
     std::uint64_t batch{};  // its number
     SegmentPtr segment;
-    std::uint64_t body_offset{};
+    std::uint64_t offset{};  // of its frame
+    std::uint64_t synced_batch{};
+    bool is_written = false;  // by place() already
+
+    std::uint64_t body_offset() const { return offset + kFrameHeaderBytes; }
   };
-  // `durably`: it and all before it are durable on return, in one step where the disk can do that.
-  Result<Appended> append(std::string_view body, std::uint32_t mutations, bool durably);
+  // Whether such a batch can have a place before those that are under way have ended.
+  bool has_place_for(std::uint64_t body_bytes, bool durably) const;
+  // Behind all before. `durably`: it and all before it are durable when it has ended.
+  Result<Place> place(std::string_view body, std::uint32_t mutations, bool durably);
+  // Beside other batches, on any thread. The same batch as at its place.
+  Status write(const Place& place, std::string_view body, std::uint32_t mutations) const;
+  // `written` is what write() has returned. In the order of their places.
+  Status end(const Place& place, Status written);
+
+  // All that has ended is durable on return.
   Status sync();
-  // Goes on in a new segment, which is durable when this returns.
+  // Goes on in a new segment, which is durable when this returns. While no batch is under way.
   Status rotate();
 
   std::uint64_t last_batch() const { return last_batch_; }
@@ -68,26 +81,29 @@ class Journal {
   std::uint64_t disk_bytes() const;
 
  private:
-  bool synced() const { return synced_batch_ == last_batch_; }
   Journal(const SegmentPoolOptions& options, const DirectoryId& directory, Contents contents);
 
+  bool any_under_way() const { return ended_batch_ != last_batch_; }
+  std::uint64_t next_offset() const { return any_under_way() ? next_block(tail_) : tail_; }
+  bool fits(std::uint64_t body_bytes) const;
+  std::string header_of(const Place& place, std::string_view body, std::uint32_t mutations) const;
+  Status write_at_once(const Place& place, std::string_view body, std::uint32_t mutations,
+                       bool durably);
   Status begin_segment(std::uint64_t capacity_min);
-  Status make_room(std::uint64_t bytes);
-  Status write_batch(std::string_view body, std::uint32_t mutations, bool durably);
   Status write_end();
-  void note_synced();
+  void note_synced(std::uint64_t batch);
   Status keep_failure(Status status);
 
   const DirectoryId directory_;
   SegmentPool pool_;
 
-  // Of the appending thread.
+  // Of whoever places and ends batches.
   SegmentPtr active_;
-  std::uint32_t seed_ = 0;  // of the active segment's frames
-  std::uint64_t tail_ = 0;  // where its next frame goes
+  std::uint64_t tail_ = 0;  // where its last frame ends
   std::uint64_t last_batch_ = 0;
+  std::uint64_t ended_batch_ = 0;
   std::uint64_t synced_batch_ = 0;
-  bool dirty_ = false;  // the active segment has bytes that are not synced
+  bool dirty_ = false;  // the active segment has bytes of ended batches that are not synced
   std::unique_ptr<SyncedMark> synced_mark_;
   std::optional<Error> failed_;
 

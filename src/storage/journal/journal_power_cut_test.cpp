@@ -17,7 +17,8 @@ using test::Loss;
 
 class JournalLives {
  public:
-  JournalLives(Loss loss, std::uint64_t seed) : loss_(loss), random_(seed) {}
+  JournalLives(Loss loss, std::uint64_t seed)
+      : loss_(loss), random_(seed), disk_(seed % 2 == 0 ? kSmallSegments : kSegmentsOfBlocks) {}
 
   void run() {
     for (life_ = 0; life_ < 8; ++life_) {
@@ -40,6 +41,7 @@ class JournalLives {
   }
 
   std::uint64_t cuts() const { return cuts_; }
+  std::size_t most_under_way() const { return most_under_way_; }
 
  private:
   // Some lengths come again and again, so that new frames end where old ones did.
@@ -53,7 +55,7 @@ class JournalLives {
 
   // False once the power is gone.
   bool step() {
-    switch (random_.below(10)) {
+    switch (random_.below(12)) {
       case 0:
         return disk_.journal().rotate().has_value();
       case 1:
@@ -65,12 +67,47 @@ class JournalLives {
         if (!disk_.journal().sync()) return false;
         synced_ = batches_.size();
         return true;
+      case 10:
+      case 11:
+        return commit_side_by_side();
       default: {
         const std::string body = next_body();
         batches_.push_back(body);  // it may be there even if the call fails
-        return disk_.journal().append(body, 1, false).has_value();
+        return disk_.append(body, 1, false).has_value();
       }
     }
+  }
+
+  // Two or three batches under way, of which a later one may be written first.
+  bool commit_side_by_side() {
+    struct UnderWay {
+      std::string body;
+      Journal::Place place;
+      Status written = Error{Errc::io, "was not written"};
+    };
+    std::vector<UnderWay> under_way;
+    for (std::uint64_t i = 2 + random_.below(2); i > 0; --i) {
+      std::string body = next_body();
+      if (!disk_.journal().has_place_for(body.size(), true)) break;
+      auto place = disk_.journal().place(body, 1, true);
+      batches_.push_back(body);
+      if (!place) return false;
+      under_way.push_back({.body = std::move(body), .place = *std::move(place)});
+    }
+    most_under_way_ = std::max(most_under_way_, under_way.size());
+    std::vector<UnderWay*> order;
+    for (UnderWay& batch : under_way) {
+      order.insert(order.begin() + static_cast<std::ptrdiff_t>(random_.below(order.size() + 1)),
+                   &batch);
+    }
+    for (UnderWay* batch : order) {
+      batch->written = disk_.journal().write(batch->place, batch->body, 1);
+    }
+    for (const UnderWay& batch : under_way) {
+      if (!disk_.journal().end(batch.place, batch.written)) return false;
+      synced_ = batch.place.batch;
+    }
+    return true;
   }
 
   // As after a checkpoint, which the base has durably.
@@ -92,11 +129,18 @@ class JournalLives {
     synced_ = found;
   }
 
+  static constexpr JournalDisk::Options kSmallSegments{.segment_bytes_min = 1024,
+                                                       .segment_bytes_max = 4096};
+  // Batches that are written side by side do not share one.
+  static constexpr JournalDisk::Options kSegmentsOfBlocks{.segment_bytes_min = 5 * kBlockBytes,
+                                                          .segment_bytes_max = 8 * kBlockBytes};
+
   const Loss loss_;
   SeededRandom random_;
-  JournalDisk disk_{JournalDisk::Options{.segment_bytes_min = 1024, .segment_bytes_max = 4096}};
+  JournalDisk disk_;
   int life_ = 0;
   std::uint64_t cuts_ = 0;
+  std::size_t most_under_way_ = 0;
   std::vector<std::string> batches_;
   std::uint64_t synced_ = 0;   // what was promised
   std::uint64_t covered_ = 0;  // what the base has
@@ -108,12 +152,15 @@ TEST_P(JournalPowerCut, KeepsWhatWasSyncedAndBringsNothingBack) {
   const auto base_seed = static_cast<std::uint64_t>(GetParam()) * 1'000'000;
   const std::uint64_t seeds = test::seed_count(1500);
   std::uint64_t cuts = 0;
+  std::size_t most_under_way = 0;
   for (std::uint64_t seed = base_seed; seed < base_seed + seeds; ++seed) {
     SCOPED_TRACE(seed);
     JournalLives lives(GetParam(), seed);
     ASSERT_NO_FATAL_FAILURE(lives.run());
     cuts += lives.cuts();
+    most_under_way = std::max(most_under_way, lives.most_under_way());
   }
+  EXPECT_EQ(most_under_way, 3U);
   EXPECT_GE(cuts, 6 * seeds);
   RecordProperty("power_cuts", std::to_string(cuts));
 }

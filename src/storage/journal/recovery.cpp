@@ -140,10 +140,15 @@ class Recovery {
     REPRISE_TRY(file.segment->read(0, file.segment->capacity(), bytes));
     const std::uint32_t seed = frame_seed(options_.id, header.number);
     std::uint64_t offset = kSegmentHeaderBytes;
+    std::uint64_t end = offset;
     std::uint64_t batch = header.first_batch;  // expected next
     bool ended = false;
     while (true) {
-      const auto frame = decode_frame(std::string_view(bytes).substr(offset), seed);
+      auto frame = decode_frame(bytes_from(bytes, offset), seed);
+      if (!frame) {
+        offset = next_block(offset);
+        frame = decode_frame(bytes_from(bytes, offset), seed);
+      }
       if (!frame) break;
       const FrameHeader& found = frame->header;
       if (found.kind != FrameKind::batch) {
@@ -160,10 +165,11 @@ class Recovery {
                                      .mutations = found.mutations}));
       }
       offset += frame_bytes(found.body_bytes);
+      end = offset;
       ++batch;
     }
     contents_.used.push_back({file.segment, header.first_batch});
-    contents_.end = offset;
+    contents_.end = end;
     contents_.last_batch = batch - 1;
     const auto next = std::next(at);
     if (next != files_.end() && next->second.header) return ok();  // check_succession compares
@@ -204,20 +210,30 @@ class Recovery {
       REPRISE_TRY(segment.read(0, segment.capacity(), content));
       if (synced_according_to(content, 0, later->first)) return unreadable_header(segment);
     }
-    if (!ended) {
-      known_synced_ =
-          std::max(known_synced_, synced_according_to(bytes, contents_.end, number).value_or(0));
-    }
+    // A later batch may be whole, of a write beside the one that was cut short.
+    const auto synced_later = synced_according_to(bytes, contents_.end, number);
+    known_synced_ = std::max(known_synced_, synced_later.value_or(0));
+    const std::uint64_t place = place_of(lost, bytes);
     if (known_synced_ >= lost) {
-      return damaged(path, contents_.end,
+      return damaged(path, place,
                      "batch " + std::to_string(lost) + " cannot be read, and it was synced");
     }
-    if (!ended && options_.notice &&
-        looks_like_frame(bytes.substr(std::min<std::size_t>(contents_.end, bytes.size())), lost)) {
-      options_.notice(path + ": left out an unfinished write at byte " +
-                      std::to_string(contents_.end) + ", left by a crash or a power cut");
+    const bool was_begun = synced_later || looks_like_frame(bytes_from(bytes, place), lost);
+    if (was_begun && options_.notice) {
+      options_.notice(path + ": left out an unfinished write at byte " + std::to_string(place) +
+                      ", left by a crash or a power cut");
     }
     return ok();
+  }
+
+  // Where the batch behind the last one that can be read should be.
+  std::uint64_t place_of(std::uint64_t batch, std::string_view bytes) const {
+    const std::uint64_t block = next_block(contents_.end);
+    return looks_like_frame(bytes_from(bytes, block), batch) ? block : contents_.end;
+  }
+
+  static std::string_view bytes_from(std::string_view bytes, std::uint64_t offset) {
+    return bytes.substr(std::min<std::size_t>(offset, bytes.size()));
   }
 
   static Error unreadable_header(const Segment& segment) {

@@ -38,7 +38,7 @@ class JournalRecovery : public testing::Test {
   void append_buffered(JournalDisk& disk, std::size_t count, std::size_t bytes = 0) {
     for (std::size_t i = 0; i < count; ++i) {
       all_.push_back(body(all_.size() + 1, bytes));
-      const auto appended = disk.journal().append(all_.back(), 1, false);
+      const auto appended = disk.append(all_.back(), 1, false);
       ASSERT_TRUE(appended) << appended.error().detail;
       ASSERT_EQ(appended->batch, all_.size());
     }
@@ -162,7 +162,7 @@ TEST_F(JournalRecovery, TakesBatchesThatFillASegmentToItsLastByte) {
 TEST_F(JournalRecovery, TakesEmptyBatches) {
   JournalDisk disk;
   ASSERT_TRUE(disk.open());
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(disk.journal().append({}, 0, false));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(disk.append({}, 0, false));
   ASSERT_TRUE(disk.journal().sync());
   disk.close();
   ASSERT_TRUE(disk.recover());
@@ -315,7 +315,7 @@ TEST_F(TornJournal, ANewBatchNeverBringsLeftoversBack) {
     ASSERT_EQ(disk.bodies(), first(torn_batch));
     Bodies expected = first(torn_batch);
     expected.push_back(std::string(all_[torn_batch].size(), 'n'));
-    ASSERT_TRUE(disk.journal().append(expected.back(), 1, false));
+    ASSERT_TRUE(disk.append(expected.back(), 1, false));
     disk.close();
     ASSERT_TRUE(disk.open());
     EXPECT_EQ(disk.bodies(), expected);
@@ -323,6 +323,126 @@ TEST_F(TornJournal, ANewBatchNeverBringsLeftoversBack) {
     ASSERT_TRUE(disk.open());
     EXPECT_EQ(disk.bodies(), expected);
   }
+}
+
+// --- Batches side by side -----------------------------------------------------------------------
+
+class JournalSideBySide : public JournalRecovery {
+ protected:
+  struct UnderWay {
+    std::string body;
+    Journal::Place place;
+  };
+
+  void SetUp() override {
+    ASSERT_TRUE(disk_.open());
+    append(disk_, 2);
+  }
+  UnderWay place(std::size_t bytes = 0) {
+    all_.push_back(body(all_.size() + 1, bytes));
+    auto placed = disk_.journal().place(all_.back(), 1, true);
+    EXPECT_TRUE(placed) << placed.error().detail;
+    return {all_.back(), *std::move(placed)};
+  }
+  Status write(const UnderWay& batch) { return disk_.journal().write(batch.place, batch.body, 1); }
+
+  static constexpr JournalDisk::Options kOptions{.segment_bytes_min = 8 * kBlockBytes,
+                                                 .segment_bytes_max = 8 * kBlockBytes};
+  JournalDisk disk_{kOptions};
+};
+
+TEST_F(JournalSideBySide, AreReadBackInTheirOrderWhicheverWasWrittenFirst) {
+  const UnderWay first = place();
+  const UnderWay second = place();
+  const UnderWay third = place();
+  EXPECT_NE(first.place.offset % kBlockBytes, 0U);
+  EXPECT_EQ(second.place.offset, kBlockBytes);
+  EXPECT_EQ(third.place.offset, 2 * kBlockBytes);
+  const Status third_written = write(third);
+  const Status first_written = write(first);
+  const Status second_written = write(second);
+  ASSERT_TRUE(disk_.journal().end(first.place, first_written));
+  ASSERT_TRUE(disk_.journal().end(second.place, second_written));
+  ASSERT_TRUE(disk_.journal().end(third.place, third_written));
+  const UnderWay alone = place();
+  EXPECT_EQ(alone.place.offset, third.place.offset + frame_bytes(third.body.size()));
+  ASSERT_TRUE(disk_.journal().end(alone.place, write(alone)));
+  disk_.close();
+  expect_all(disk_.image());
+}
+
+TEST_F(JournalSideBySide, WithoutTheFirstTheOthersCountForNothing) {
+  const UnderWay first = place();
+  const UnderWay second = place();
+  ASSERT_TRUE(write(second));
+  disk_.close();
+  ASSERT_TRUE(disk_.open());
+  all_.resize(2);
+  EXPECT_EQ(disk_.bodies(), all_);
+  EXPECT_THAT(disk_.notices(),
+              ElementsAre(AllOf(HasSubstr("unfinished write"),
+                                HasSubstr("byte " + std::to_string(first.place.offset)))));
+  append(disk_, 3);  // which get their numbers
+  disk_.close();
+  expect_all(disk_.image());
+}
+
+TEST_F(JournalSideBySide, DamageOfOneInABlockOfItsOwnIsNamedWithItsPlace) {
+  const UnderWay first = place();
+  const UnderWay second = place();
+  const Status first_written = write(first);
+  ASSERT_TRUE(disk_.journal().end(first.place, first_written));
+  ASSERT_TRUE(disk_.journal().end(second.place, write(second)));
+  disk_.close();
+  JournalImage image = disk_.image();
+  image.begin()->second[second.place.body_offset()] ^= 1;
+  JournalDisk damaged(kOptions, image);
+  const auto recovered = damaged.recover();
+  ASSERT_FALSE(recovered);
+  EXPECT_EQ(recovered.error().code, Errc::corrupt);
+  EXPECT_THAT(recovered.error().detail,
+              AllOf(HasSubstr("byte " + std::to_string(second.place.offset)),
+                    HasSubstr("batch 4 cannot be read, and it was synced")));
+}
+
+TEST_F(JournalSideBySide, OneThatNeedsANewSegmentWaitsForTheOthers) {
+  const UnderWay first = place();
+  EXPECT_TRUE(disk_.journal().has_place_for(6 * kBlockBytes, true));
+  EXPECT_FALSE(disk_.journal().has_place_for(7 * kBlockBytes, true));
+  ASSERT_TRUE(disk_.journal().end(first.place, write(first)));
+  ASSERT_TRUE(disk_.journal().has_place_for(8 * kBlockBytes, true));
+  const UnderWay large = place(8 * kBlockBytes);
+  EXPECT_NE(large.place.segment, first.place.segment);
+  ASSERT_TRUE(disk_.journal().end(large.place, write(large)));
+  disk_.close();
+  expect_all(disk_.image());
+}
+
+TEST_F(JournalSideBySide, OneThroughThePageCacheWaitsForTheOthersAndTheyForItsSync) {
+  const UnderWay first = place();
+  EXPECT_FALSE(disk_.journal().has_place_for(10, false));
+  ASSERT_TRUE(disk_.journal().end(first.place, write(first)));
+  append_buffered(disk_, 1);
+  const UnderWay synced = place();
+  EXPECT_TRUE(synced.place.is_written);
+  EXPECT_FALSE(disk_.journal().has_place_for(10, false));
+  ASSERT_TRUE(disk_.journal().end(synced.place, write(synced)));
+  disk_.cut_power(test::Loss::all, 1);
+  ASSERT_TRUE(disk_.open());
+  EXPECT_EQ(disk_.bodies(), all_);
+}
+
+TEST_F(JournalSideBySide, AfterOneThatFailedAllFail) {
+  const UnderWay first = place();
+  const UnderWay second = place();
+  const Status second_written = write(second);
+  ASSERT_TRUE(second_written);
+  const Status failed = disk_.journal().end(first.place, Error{Errc::io, "planted"});
+  EXPECT_EQ(failed.error().detail, "planted");
+  EXPECT_EQ(disk_.journal().end(second.place, second_written).error().detail, "planted");
+  EXPECT_TRUE(disk_.journal().has_place_for(1, true));  // nobody waits for what never comes
+  EXPECT_EQ(disk_.journal().place("x", 1, true).error().detail, "planted");
+  EXPECT_EQ(disk_.journal().sync().error().detail, "planted");
 }
 
 // --- Damage -------------------------------------------------------------------------------------

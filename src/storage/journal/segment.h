@@ -1,6 +1,5 @@
 // Segment: one file of the journal.
-// Threads: writes and sync() from one thread at a time; read() from any, at any time, of bytes that
-// were written before.
+// Threads: as its file says; read() of bytes that were written before.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <system_error>
 #include <utility>
+#include <vector>
+
+#include "storage/journal/format.h"
 
 namespace reprise::storage::journal {
 namespace {
@@ -20,7 +24,6 @@ using ::rocksdb::FileOptions;
 using ::rocksdb::IOOptions;
 using ::rocksdb::Slice;
 
-constexpr std::uint64_t kBlockBytes = 4096;  // what writes past the page cache are made of
 // A batch of 1000 jobs of 1 KiB is reused, one of 16 MiB is given back.
 constexpr std::uint64_t kBufferKept = 2U << 20;
 constexpr std::uint64_t kWriteBackBytes = 1U << 20;
@@ -29,9 +32,7 @@ constexpr std::array<char, kBlockBytes> kBlockOfZeros{};
 constexpr std::uint64_t block_begin(std::uint64_t offset) {
   return offset / kBlockBytes * kBlockBytes;
 }
-constexpr std::uint64_t block_end(std::uint64_t offset) {
-  return block_begin(offset + kBlockBytes - 1);
-}
+constexpr std::uint64_t block_end(std::uint64_t offset) { return next_block(offset); }
 
 Error system_error(const std::string& path) {
   const bool no_room = errno == ENOSPC || errno == EDQUOT;
@@ -82,6 +83,55 @@ class BlockBuffer {
   std::uint64_t bytes_ = 0;
 };
 
+// Buffers for as many writes as there are side by side.
+class BlockBuffers {
+ public:
+  BlockBuffer take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return {};
+    BlockBuffer buffer = std::move(free_.back());
+    free_.pop_back();
+    return buffer;
+  }
+  void give_back(BlockBuffer buffer) {
+    buffer.shrink();
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(buffer));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<BlockBuffer> free_;
+};
+
+// The last block of what was written durably, since the next write may have to begin within it: the
+// page cache does not have it.
+class LastBlock {
+ public:
+  void set(std::uint64_t begin, const char* bytes) {
+    const std::lock_guard lock(mutex_);
+    if (!bytes_.empty() && begin < begin_) return;  // by a write that began before, and took longer
+    begin_ = begin;
+    bytes_.assign(bytes, kBlockBytes);
+  }
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    bytes_.clear();
+  }
+  // False: this is another block.
+  bool copy_front(std::uint64_t begin, std::size_t bytes, char* to) const {
+    const std::lock_guard lock(mutex_);
+    if (bytes_.empty() || begin != begin_) return false;
+    std::memcpy(to, bytes_.data(), bytes);
+    return true;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::uint64_t begin_ = 0;
+  std::string bytes_;  // empty: not known
+};
+
 class DiskFile final : public SegmentFile {
  public:
   // `direct` may be closed: the file system has no way past the page cache.
@@ -89,7 +139,7 @@ class DiskFile final : public SegmentFile {
       : path_(std::move(path)), buffered_(buffered), direct_(direct), file_bytes_(file_bytes) {}
 
   Status write(std::uint64_t offset, std::string_view first, std::string_view second) override {
-    last_block_.clear();
+    last_block_.forget();
     // Up to the end of its block: else the kernel would have to read what stands there, unless it
     // has it in memory.
     const std::uint64_t end = offset + first.size() + second.size();
@@ -118,6 +168,7 @@ class DiskFile final : public SegmentFile {
   Status write_durably(std::uint64_t offset, std::string_view first,
                        std::string_view second) override {
     if (!direct_.is_open()) {
+      const std::lock_guard lock(cached_writing_);
       REPRISE_TRY(write(offset, first, second));
       return sync();
     }
@@ -125,7 +176,8 @@ class DiskFile final : public SegmentFile {
     // behind them come zeros.
     const std::uint64_t begin = block_begin(offset);
     const std::uint64_t end = offset + first.size() + second.size();
-    char* memory = blocks_.make_room(block_end(end) - begin);
+    BlockBuffer buffer = buffers_.take();
+    char* memory = buffer.make_room(block_end(end) - begin);
     REPRISE_TRY(read_into(begin, offset, memory));
     char* at = memory + (offset - begin);
     std::memcpy(at, first.data(), first.size());
@@ -133,9 +185,8 @@ class DiskFile final : public SegmentFile {
     std::memset(memory + (end - begin), 0, block_end(end) - end);
     REPRISE_TRY(write_blocks(begin, memory, block_end(end) - begin));
     const std::uint64_t last = block_end(end) - kBlockBytes;
-    last_block_.assign(memory + (last - begin), kBlockBytes);
-    last_block_begin_ = last;
-    blocks_.shrink();
+    last_block_.set(last, memory + (last - begin));
+    buffers_.give_back(std::move(buffer));
     return ok();
   }
 
@@ -177,14 +228,11 @@ class DiskFile final : public SegmentFile {
   // What stands in [begin, end) of one block. Mostly it is what the last write left in memory.
   Status read_into(std::uint64_t begin, std::uint64_t end, char* memory) const {
     if (begin == end) return ok();
-    if (begin == last_block_begin_ && !last_block_.empty()) {
-      std::memcpy(memory, last_block_.data(), end - begin);
-      return ok();
-    }
+    if (last_block_.copy_front(begin, end - begin, memory)) return ok();
     return read(begin, end - begin, memory);
   }
 
-  Status write_blocks(std::uint64_t offset, char* memory, std::uint64_t length) {
+  Status write_blocks(std::uint64_t offset, char* memory, std::uint64_t length) const {
     while (length > 0) {
       const iovec part{.iov_base = memory, .iov_len = length};
       const ssize_t written =
@@ -205,10 +253,10 @@ class DiskFile final : public SegmentFile {
   const Descriptor buffered_;
   const Descriptor direct_;
   const std::uint64_t file_bytes_;  // when it was opened
-  BlockBuffer blocks_;
+  BlockBuffers buffers_;
+  LastBlock last_block_;
+  std::mutex cached_writing_;       // durable writes, where there is no way past the page cache
   std::uint64_t written_back_ = 0;  // up to where the kernel was told to write
-  std::uint64_t last_block_begin_ = 0;
-  std::string last_block_;  // as the last durable write left it; empty: not known
 };
 
 class TestFile final : public SegmentFile {
@@ -223,6 +271,7 @@ class TestFile final : public SegmentFile {
   }
   Status write_durably(std::uint64_t offset, std::string_view first,
                        std::string_view second) override {
+    const std::lock_guard lock(writing_durably_);
     REPRISE_TRY(write(offset, first, second));
     return sync();
   }
@@ -244,6 +293,7 @@ class TestFile final : public SegmentFile {
 
   const std::string path_;
   const std::unique_ptr<::rocksdb::FSRandomRWFile> file_;
+  std::mutex writing_durably_;
 };
 
 class ReadOnlyFile final : public SegmentFile {

@@ -12,6 +12,8 @@
 
 namespace reprise::storage::journal {
 
+// Threads: write_durably() and read() from any, also side by side, as long as no two writes share a
+// block; write() and sync() from one at a time.
 class SegmentFile {
  public:
   virtual ~SegmentFile() = default;

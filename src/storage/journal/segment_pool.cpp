@@ -122,9 +122,7 @@ std::uint64_t SegmentPool::bytes() const {
 
 // Writes past the page cache are of whole blocks, up to the file's end.
 std::uint64_t SegmentPool::rounded(std::uint64_t capacity) const {
-  constexpr std::uint64_t kBlockBytes = 4096;
-  if (!options_.on_real_disk) return capacity;
-  return (capacity + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  return options_.on_real_disk ? next_block(capacity) : capacity;
 }
 
 bool SegmentPool::wants_more() const { return spares_.size() < kSpares && !failed_; }

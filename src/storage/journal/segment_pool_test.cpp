@@ -207,7 +207,7 @@ TEST(FullDisk, LeavesRoomForCommitsAndIsNoticedBeforeTheyFail) {
   ASSERT_TRUE(comes_true([&] { return disk.journal().out_of_space(); }));
   const std::string body(1000, 'b');
   for (int i = 0; i < 6; ++i) {  // what is left of this segment and the next one
-    const auto appended = disk.journal().append(body, 1, false);
+    const auto appended = disk.append(body, 1, false);
     ASSERT_TRUE(appended) << appended.error().detail;
     ASSERT_TRUE(disk.journal().sync());
   }
@@ -220,7 +220,7 @@ TEST(FullDisk, LeavesRoomForCommitsAndIsNoticedBeforeTheyFail) {
     std::this_thread::sleep_for(50ms);
     disk.files().fill_disk(std::nullopt);
   });
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(disk.journal().append(body, 1, false));
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(disk.append(body, 1, false));
   making_room.join();
   EXPECT_TRUE(comes_true([&] { return !disk.journal().out_of_space(); }));
   ASSERT_TRUE(disk.journal().sync());
@@ -235,12 +235,12 @@ TEST(FullDisk, WithoutRoomForTheMarkGoesOn) {
   ASSERT_TRUE(disk.open());
   disk.files().fill_disk("synced");
   for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(disk.journal().append("b", 1, false));
+    ASSERT_TRUE(disk.append("b", 1, false));
     const Status synced = disk.journal().sync();
     ASSERT_TRUE(synced) << synced.error().detail;
   }
   disk.files().fill_disk(std::nullopt);
-  ASSERT_TRUE(disk.journal().append("b", 1, true));
+  ASSERT_TRUE(disk.append("b", 1, true));
   disk.close();
   ASSERT_TRUE(disk.open());
   EXPECT_EQ(disk.bodies().size(), 4U);
@@ -254,7 +254,7 @@ TEST(FullDisk, DoesNotKeepAJournalFromBeingOpenedLater) {
   Status done = ok();
   std::size_t appended = 0;
   for (; done; ++appended) {
-    const auto next = disk.journal().append(std::string(1000, 'b'), 1, false);
+    const auto next = disk.append(std::string(1000, 'b'), 1, false);
     done = next ? disk.journal().sync() : Status(next.error());
   }
   disk.close();

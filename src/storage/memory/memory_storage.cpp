@@ -76,11 +76,8 @@ class MemoryStorage final : public CrashableStorage, private Batch::Visitor {
     for (auto& map : maps_) map = std::make_shared<Map>();
   }
 
-  Status commit(const Batch& batch, Durability durability) override {
-    const std::scoped_lock lock(mutex_);
-    batch.visit(*this);
-    if (durability == Durability::synced) undo_.clear();
-    return ok();
+  Result<std::unique_ptr<Commit>> begin_commit(const Batch& batch, Durability durability) override {
+    return std::unique_ptr<Commit>(std::make_unique<MemoryCommit>(*this, batch, durability));
   }
 
   Status sync() override {
@@ -136,6 +133,28 @@ class MemoryStorage final : public CrashableStorage, private Batch::Visitor {
   }
 
  private:
+  class MemoryCommit final : public Commit {
+   public:
+    MemoryCommit(MemoryStorage& storage, const Batch& batch, Durability durability)
+        : storage_(storage), batch_(batch), durability_(durability) {}
+    void write() override {}
+    Status finish() override {
+      storage_.apply(batch_, durability_);
+      return ok();
+    }
+
+   private:
+    MemoryStorage& storage_;
+    const Batch& batch_;
+    const Durability durability_;
+  };
+
+  void apply(const Batch& batch, Durability durability) {
+    const std::scoped_lock lock(mutex_);
+    batch.visit(*this);
+    if (durability == Durability::synced) undo_.clear();
+  }
+
   // What a mutation since the last sync has replaced.
   struct Undo {
     Keyspace keyspace;
