@@ -3,7 +3,7 @@
 // Invariants: an entry changed by a batch that is not committed yet is never evicted, so reads
 // always see the engine's own changes; all else is evicted, longest unused first, beyond
 // `cache_bytes`. A queue whose jobs are claimed in order is read ahead.
-// Threads: the engine's only. Storage reads are safe beside the commit thread.
+// Threads: the engine's only. Storage reads are safe beside commits.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>

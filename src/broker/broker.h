@@ -1,10 +1,10 @@
 // Broker: the engine with its storage and its threads.
 //
-// Two threads: the engine thread applies commands in the order they came and gathers their changes
-// into one open batch; the commit thread writes one batch at a time. While it writes, the next
-// batch gathers, so load makes batches large and idleness makes them immediate; there is no timer.
-// A command that comes alone is committed by the engine's thread itself (in sync mode).
-// Replies leave in order, after the batch that holds them is as durable as the mode promises.
+// The engine's thread applies commands in the order they came and gathers their changes into one
+// open batch; the committer's threads write batches, two at a time in sync mode. While they write,
+// the next one gathers, so load makes batches large and idleness makes them immediate; there is no
+// timer. A command that comes alone is committed by the thread that has applied it. Replies leave
+// in order, after the batch that holds them is as durable as the mode promises.
 //
 // A failed commit or sync: nothing of that batch is answered, now or later; `on_fatal` is called
 // once and the broker takes no further commands. The process must end; a restart finds out what
@@ -115,7 +115,7 @@ struct BrokerOptions {
   std::function<void(const QueueName&, HookKind, std::string_view text)> on_hook_log;
   std::function<void(const QueueName&, HookKind, std::string_view text)> on_hook_trouble;
   std::function<void(std::string_view text)> on_hook_notice;
-  // Called once, from the commit thread, with the reason.
+  // Called once, from a thread that commits, with the reason.
   std::function<void(const Error&)> on_fatal;
   // Called for each backup that was tried, when it has ended.
   std::function<void(const BackupCommand&, const Result<BackupReply>&)> on_backup;

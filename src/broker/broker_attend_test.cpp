@@ -92,8 +92,8 @@ class BrokerAttendTest : public ::testing::TestWithParam<DurabilityMode> {
     for (std::size_t i = 0; i < jobs; ++i) command.jobs.emplace_back(NewJob{.payload = "1"});
     return command;
   }
-  // The engine's thread may be awake for something of its own, and the commit thread may be
-  // syncing: then they do what is in line.
+  // The engine's thread may be awake for something of its own, and the committer's may be syncing:
+  // then they do what is in line.
   static bool happens_in_time(const std::function<bool()>& attempt) {
     for (int i = 0; i < 1000; ++i) {
       if (attempt()) return true;

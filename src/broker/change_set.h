@@ -1,6 +1,6 @@
 // ChangeSet: the typed changes of one batch, in order, and how they become storage mutations.
 // The engine's thread gathers them, and encodes them ahead while it waits for the commit before;
-// the commit thread encodes the rest.
+// the committer encodes the rest.
 #pragma once
 
 #include <cstddef>

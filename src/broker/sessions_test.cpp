@@ -302,7 +302,7 @@ TEST_F(SessionsTest, AReleasedJobWaitsForItsDelay) {
 
 TEST_F(SessionsTest, BuryPutsAsideWithoutAFailure) {
   ask(put({"a", "b"}), reserve(2));
-  EXPECT_THAT(ask(Bury{{{2, 5}, {1, 6}, {7, 0}}}, FindNext{"default", Which::buried}),
+  EXPECT_THAT(ask(session::Bury{{{2, 5}, {1, 6}, {7, 0}}}, FindNext{"default", Which::buried}),
               ElementsAre("buried ok ok job_not_found", "found b dead"));
   const auto sight = engine_->look_at({stats().queue.number, 1}, now());
   EXPECT_EQ(sight->state->death_reason, DeathReason::buried);
@@ -314,9 +314,9 @@ TEST_F(SessionsTest, BuryPutsAsideWithoutAFailure) {
 }
 
 TEST_F(SessionsTest, KickBringsBackTheDeadLongestDeadFirst) {
-  ask(put({"a", "b", "c"}), reserve(3), Bury{{{3, 5}}});
+  ask(put({"a", "b", "c"}), reserve(3), session::Bury{{{3, 5}}});
   advance(seconds(1));
-  ask(Bury{{{1, 5}, {2, 5}}});
+  ask(session::Bury{{{1, 5}, {2, 5}}});
   EXPECT_THAT(ask(Kick{"default", 2}, reserve(3)),
               ElementsAre("kicked 2", "reserved a c", "timed out x1"));
   EXPECT_THAT(ask(Kick{"default", 10}, Kick{"default", 10}), ElementsAre("kicked 1", "kicked 0"));
@@ -327,7 +327,7 @@ TEST_F(SessionsTest, KickOfManyGoesOnPageByPage) {
   std::vector<std::string> payloads(kJobs, "x");
   ask(put(payloads));
   ask(reserve(kJobs));
-  Bury all;
+  session::Bury all;
   for (Seq seq = 1; seq <= kJobs; ++seq) all.items.push_back({seq, 5});
   ask(all);
   EXPECT_THAT(ask(Kick{"default", kJobs - 1}), ElementsAre("kicked 2499"));
@@ -349,14 +349,14 @@ TEST_F(SessionsTest, KickOfManyThatWaitGoesOnStepByStep) {
 }
 
 TEST_F(SessionsTest, KickJobTakesTheDeadAndThoseThatWait) {
-  ask(put({"a"}), put({"b"}, {.delay = seconds(60)}), reserve(), Bury{{{1, 5}}});
+  ask(put({"a"}), put({"b"}, {.delay = seconds(60)}), reserve(), session::Bury{{{1, 5}}});
   EXPECT_THAT(ask(KickJob{1}, KickJob{2}, KickJob{2}, KickJob{9}, reserve(2)),
               ElementsAre("kicked ok", "kicked ok", "kicked wrong_status", "kicked job_not_found",
                           "reserved a b"));
 }
 
 TEST_F(SessionsTest, ReserveJobTakesItFromWhereverItWaits) {
-  ask(put({"a", "b"}), put({"c"}, {.delay = seconds(60)}), reserve(), Bury{{{1, 5}}});
+  ask(put({"a", "b"}), put({"c"}, {.delay = seconds(60)}), reserve(), session::Bury{{{1, 5}}});
   EXPECT_THAT(
       ask(ReserveJob{2}, ReserveJob{3}, ReserveJob{1}, ReserveJob{1}, ReserveJob{9}),
       ElementsAre("reserved b", "reserved c", "reserved a", "not found x1", "not found x1"));
@@ -366,7 +366,7 @@ TEST_F(SessionsTest, ReserveJobTakesItFromWhereverItWaits) {
 
 TEST_F(SessionsTest, WhatNobodyHoldsAnybodyMayDelete) {
   ask(put({"a", "b"}), put({"c"}, {.delay = seconds(60)}), put({"d"}, {}, "other"), reserve(),
-      Bury{{{1, 5}}});
+      session::Bury{{{1, 5}}});
   EXPECT_THAT(ask_as(kOther, Delete{{1, 2, 3, 4, 5}}),
               ElementsAre("deleted ok ok ok ok job_not_found"));
   EXPECT_EQ(stats().totals.dropped, 3U);
@@ -374,8 +374,8 @@ TEST_F(SessionsTest, WhatNobodyHoldsAnybodyMayDelete) {
 
 TEST_F(SessionsTest, WhatAnotherHoldsIsItsOwn) {
   ask(put({"a"}), reserve());
-  EXPECT_THAT(ask_as(kOther, Delete{{1}}, Release{{{1, 5, {}}}}, Bury{{{1, 5}}}, Touch{{1}},
-                     Fail{1, "boom"}, KickJob{1}, FindJob{1}),
+  EXPECT_THAT(ask_as(kOther, Delete{{1}}, Release{{{1, 5, {}}}}, session::Bury{{{1, 5}}},
+                     Touch{{1}}, Fail{1, "boom"}, KickJob{1}, FindJob{1}),
               ElementsAre("deleted job_not_found", "released job_not_found", "buried job_not_found",
                           "touched job_not_found", "fail job_not_found", "kicked wrong_status",
                           "found a active"));

@@ -1,6 +1,7 @@
 #include "broker/threaded_broker_impl.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/thread_name.h"
@@ -11,7 +12,7 @@
 namespace reprise {
 namespace {
 
-// An open batch of this size waits for the commit thread before it takes more.
+// An open batch of this size waits for the committer before it takes more.
 constexpr std::size_t kOpenBytesMax = 32U << 20;
 constexpr std::size_t kOpenCommandsMax = 20'000;
 // A batch of no more than this is committed by the thread that has applied it, if nothing waits
@@ -85,17 +86,9 @@ ThreadedBroker::ThreadedBroker(storage::Storage& storage, const Clock& clock,
       reader_("reader", kReadsQueuedMax),
       scanner_("scanner", kScansQueuedMax),
       maintenance_("maintenance", kMaintenanceQueuedMax),
-      commit_(storage, events_, options_.durability, options_.sync_interval,
-              {.on_committed =
-                   [this](std::uint64_t batch) {
-                     {
-                       const std::lock_guard lock(mutex_);
-                       settled_batch_ = batch;
-                       commit_idle_ = true;
-                     }
-                     wake_.notify_one();
-                   },
-               .on_fatal = [this](const Error& error) { on_fatal(error); }}),
+      committer_(storage, events_, options_.durability, options_.sync_interval,
+                 {.on_committed = [this](std::uint64_t batch) { on_committed(batch); },
+                  .on_fatal = [this](const Error& error) { on_fatal(error); }}),
       hooks_(start_hooks()),
       engine_thread_([this] { run_engine(); }),
       housekeeper_(std::make_unique<Housekeeper>(storage, clock, housekeeping())) {
@@ -115,7 +108,7 @@ void ThreadedBroker::stop() {
   housekeeper_->stop();
   if (engine_thread_.joinable()) engine_thread_.join();
   hooks_->stop();
-  commit_.stop();
+  committer_.stop();
   reader_.stop();
   scanner_.stop();
   interrupted_ = true;
@@ -308,8 +301,8 @@ void ThreadedBroker::run_engine() {
       if (stopping_ && tasks.empty() && inbox_.empty()) break;
     }
     apply(std::move(tasks));
-    submit_open_batch();
-    core_->encode_ahead();  // what is still open waits for the commit thread
+    submit_open_batch(Commits::here_if_alone);
+    core_->encode_ahead();  // what is still open waits for the committer
   }
   finish();
 }
@@ -343,13 +336,15 @@ void ThreadedBroker::leave_engine() {
   engine_ = {.taken = false,
              .batch_is_full = full,
              .has_open_work = has_open_work(),
+             .open_work_is_much = open_work_is_much(),
              .next_wake = full ? kNever : core_->engine().next_wake()};
 }
 
 // Under mutex_: by its thread, without waiting for the time.
 bool ThreadedBroker::engine_is_wanted() const {
-  return !engine_.taken && (fatal_ || stopping_ || (commit_idle_ && engine_.has_open_work) ||
-                            (!engine_.batch_is_full && !inbox_.empty()));
+  return !engine_.taken &&
+         (fatal_ || stopping_ || (engine_.has_open_work && can_submit(engine_.open_work_is_much)) ||
+          (!engine_.batch_is_full && !inbox_.empty()));
 }
 
 // Under mutex_.
@@ -369,22 +364,45 @@ std::vector<ThreadedBroker::Queued> ThreadedBroker::take_inbox() {
 }
 
 void ThreadedBroker::attend() {
-  std::vector<Queued> tasks;
-  bool mine = false;
+  std::optional<std::vector<Queued>> tasks;
   {
     const std::lock_guard lock(mutex_);
     // Whoever has the engine looks at the inbox before it leaves.
     if (inbox_.empty() || engine_.taken) return;
-    mine = !fatal_ && !stopping_ && commit_idle_ && !engine_.batch_is_full && inbox_is_little();
-    if (mine) {
-      engine_.taken = true;
-      tasks = take_inbox();
-      core_->settled(settled_batch_);
-    }
+    tasks = take_engine_for_little();
   }
-  if (!mine) return wake_.notify_one();
+  if (!tasks) return wake_.notify_one();
+  serve(*std::move(tasks), Commits::here_if_alone);
+}
+
+// The committer's thread goes on with what has gathered meanwhile: the engine's thread need not
+// wake up for that.
+void ThreadedBroker::on_committed(std::uint64_t batch) {
+  std::optional<std::vector<Queued>> tasks;
+  bool wanted = false;
+  {
+    const std::lock_guard lock(mutex_);
+    settled_batch_ = batch;
+    --batches_under_way_;
+    wanted = engine_is_wanted();
+    if (wanted) tasks = take_engine_for_little();
+    wanted |= stopping_;
+  }
+  if (tasks) return serve(*std::move(tasks), Commits::by_committer);
+  if (wanted) wake_.notify_one();
+}
+
+// Under mutex_. None: that is for the engine's thread.
+std::optional<std::vector<ThreadedBroker::Queued>> ThreadedBroker::take_engine_for_little() {
+  if (fatal_ || stopping_ || engine_.batch_is_full || !inbox_is_little()) return std::nullopt;
+  engine_.taken = true;
+  core_->settled(settled_batch_);
+  return take_inbox();
+}
+
+void ThreadedBroker::serve(std::vector<Queued> tasks, Commits commits) {
   apply(std::move(tasks));
-  submit_open_batch();
+  submit_open_batch(commits);
   const std::lock_guard lock(mutex_);
   leave_engine();
   if (engine_is_wanted() || engine_.next_wake < engine_sleeps_until_) wake_.notify_one();
@@ -447,17 +465,27 @@ bool ThreadedBroker::has_open_work() const {
   return core_->has_open_changes() || !open_replies_.empty();
 }
 
-void ThreadedBroker::submit_open_batch() {
+// Under mutex_. A second batch goes beside the one that is being written only if that does not make
+// many small ones out of few large ones.
+bool ThreadedBroker::can_submit(bool is_much) const {
+  if (batches_under_way_ == 0) return true;
+  return is_much && batches_under_way_ < Committer::batches_at_once(options_.durability);
+}
+
+bool ThreadedBroker::open_work_is_much() const { return open_commands_ >= submitted_commands_; }
+
+void ThreadedBroker::submit_open_batch(Commits commits) {
   bool alone = false;
   {
     const std::lock_guard lock(mutex_);
-    alone = inbox_.empty();
+    alone = commits == Commits::here_if_alone && inbox_.empty();
     engine_metrics_.cache_bytes = core_->ledger().cached_bytes();
     engine_metrics_.cache_hits = core_->ledger().hits();
     engine_metrics_.cache_misses = core_->ledger().misses();
     if (!has_open_work()) open_commands_ = 0;  // what only waits is in no batch
-    if (!commit_idle_ || !has_open_work()) return;
-    commit_idle_ = false;
+    if (!has_open_work() || !can_submit(open_work_is_much())) return;
+    alone = alone && batches_under_way_ == 0;
+    ++batches_under_way_;
     // Told like a reply: when they can be found in storage.
     if (core_->ledger().open_changes().has_webhooks && told_webhooks_) {
       open_replies_.emplace_back(told_webhooks_);
@@ -465,15 +493,16 @@ void ThreadedBroker::submit_open_batch() {
   }
   const bool here = alone && open_commands_ <= kCommandsCommittedHere &&
                     core_->ledger().open_changes().payload_bytes <= kBytesCommittedHere;
-  CommitThread::Work work{.batch = core_->seal(last_now_),
-                          .replies = std::exchange(open_replies_, {}),
-                          .commands = std::exchange(open_commands_, 0)};
-  const auto done = here ? commit_.commit_here(work) : CommitThread::Here::busy;
-  if (done == CommitThread::Here::busy) return commit_.submit(std::move(work));
-  if (done == CommitThread::Here::failed) return;  // on_fatal has been called
+  submitted_commands_ = open_commands_;
+  Committer::Work work{.batch = core_->seal(last_now_),
+                       .replies = std::exchange(open_replies_, {}),
+                       .commands = std::exchange(open_commands_, 0)};
+  const auto done = here ? committer_.commit_here(work) : Committer::Here::busy;
+  if (done == Committer::Here::busy) return committer_.submit(std::move(work));
+  if (done == Committer::Here::failed) return;  // on_fatal has been called
   const std::lock_guard lock(mutex_);
   settled_batch_ = work.batch.number;
-  commit_idle_ = true;
+  --batches_under_way_;
 }
 
 // The last batch: waiting claims are answered, what was accepted is committed.
@@ -483,9 +512,9 @@ void ThreadedBroker::finish() {
   take_answers(last_now_);
   tell_sessions();
   while (true) {
-    submit_open_batch();
+    submit_open_batch(Commits::by_committer);
     std::unique_lock lock(mutex_);
-    wake_.wait(lock, [this] { return commit_idle_ || fatal_; });
+    wake_.wait(lock, [this] { return batches_under_way_ == 0 || fatal_; });
     if (fatal_ || !has_open_work()) return;
   }
 }
@@ -567,7 +596,7 @@ BrokerMetrics ThreadedBroker::metrics() const {
     metrics = engine_metrics_;
     metrics.queued_commands = inbox_.size();
   }
-  commit_.add_metrics(metrics);
+  committer_.add_metrics(metrics);
   metrics.durability = durability_mode_name(options_.durability);
   metrics.storage_kind = storage_.kind();
   metrics.storage_bytes = storage_.disk_bytes();

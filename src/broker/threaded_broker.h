@@ -1,9 +1,8 @@
 // ThreadedBroker: Broker with its threads (see broker.h for what it promises).
 //
-//   any thread ── post ──▶ inbox ──▶ engine thread ── one batch at a time ──▶ commit thread ──▶
-//   replies
-//                                        ▲                                        │
-//                                        └────────────── batch committed ─────────┘
+//   any thread ── post ──▶ inbox ──▶ engine thread ── batches ──▶ committer ──▶ replies
+//                                        ▲                            │
+//                                        └───── batch committed ──────┘
 //   reader: browse, show, ids.   scanner: reads that may take long.
 //   maintenance: disk space of deleted queues, old keys, backups.
 //   housekeeper: operations, and ended jobs that are kept no longer.
@@ -17,12 +16,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "broker/broker.h"
-#include "broker/commit_thread.h"
+#include "broker/committer.h"
 #include "broker/core.h"
 #include "broker/disk_guard.h"
 #include "broker/housekeeper.h"
@@ -169,15 +169,22 @@ class ThreadedBroker final : public Broker {
   std::vector<Queued> wait_for_tasks();
   void leave_engine();
   bool engine_is_wanted() const;
+  bool can_submit(bool is_much) const;
+  bool open_work_is_much() const;
   bool inbox_is_little() const;
   bool inbox_is_much() const;
   std::vector<Queued> take_inbox();
+  std::optional<std::vector<Queued>> take_engine_for_little();
+  // Who commits a batch that is alone: whoever has applied it, or one of the committer's threads.
+  enum class Commits : std::uint8_t { here_if_alone, by_committer };
+  void serve(std::vector<Queued> tasks, Commits commits);
   void apply(std::vector<Queued> tasks);
   void take_answers(Timestamp now);
   void give_back(const Result<ClaimReply>& reply, Timestamp now);
   bool open_batch_is_full() const;
   bool has_open_work() const;
-  void submit_open_batch();
+  void submit_open_batch(Commits commits);
+  void on_committed(std::uint64_t batch);
   void finish();
   void on_fatal(const Error& error);
 
@@ -204,8 +211,9 @@ class ThreadedBroker final : public Broker {
   absl::flat_hash_map<RequestId, Done<ItemResults<Failed>>> waiting_fails_;
   RequestId next_request_ = 1;
   std::unique_ptr<Sessions> sessions_;
-  std::vector<CommitThread::Reply> open_replies_;
+  std::vector<Committer::Reply> open_replies_;
   std::size_t open_commands_ = 0;
+  std::size_t submitted_commands_ = 0;  // of the last batch
   Timestamp last_now_{};
   Timestamp next_key_sweep_{};
 
@@ -217,13 +225,14 @@ class ThreadedBroker final : public Broker {
     // Of the time when it was left.
     bool batch_is_full = false;
     bool has_open_work = false;
+    bool open_work_is_much = false;
     Timestamp next_wake = kNever;
   };
   EngineState engine_;
   Timestamp engine_sleeps_until_ = kNever;  // its thread
   std::vector<Queued> inbox_;
   std::size_t inbox_bytes_ = 0;
-  bool commit_idle_ = true;
+  std::size_t batches_under_way_ = 0;
   std::uint64_t settled_batch_ = 0;
   bool stopping_ = false;
   bool fatal_ = false;
@@ -233,7 +242,7 @@ class ThreadedBroker final : public Broker {
   WorkerThread reader_;
   WorkerThread scanner_;  // reads that may take long
   WorkerThread maintenance_;
-  CommitThread commit_;
+  Committer committer_;
   std::unique_ptr<hooks::HookRunner> hooks_;
   std::thread engine_thread_;
   std::unique_ptr<Housekeeper> housekeeper_;
