@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <list>
 
 #include "batch_pipeline.h"
 #include "commit_loop.h"
@@ -40,7 +41,7 @@ std::string fill(Committer& committer, const BacklogOptions& options) {
       (options.jobs + options.jobs_per_batch - 1) / options.jobs_per_batch;
   const std::uint64_t jobs = batches * options.jobs_per_batch;
   JobBatches source(options.queues);
-  committer.commit(source.make_queues(), storage::Durability::synced);
+  commit(committer, source.make_queues());
   std::uint64_t made = 0;
   BatchPipeline pipeline([&](storage::Batch& batch) {
     if (made == batches) return false;
@@ -48,16 +49,25 @@ std::string fill(Committer& committer, const BacklogOptions& options) {
     ++made;
     return true;
   });
-  CommitLoop loop(committer, Mode::sync);
   SlowestTenth slowest(batches);
   Nanoseconds starved{};  // waiting for the pipeline: then the figure is not the storage's
-  const TimePoint started = Clock::now();
-  for (TimePoint asked = started; auto batch = pipeline.take(); asked = Clock::now()) {
+  std::list<storage::Batch> taken;
+  const auto take = [&]() -> const storage::Batch* {
+    const TimePoint asked = Clock::now();
+    auto batch = pipeline.take();
     starved += Clock::now() - asked;
-    loop.commit(*batch);
+    return batch ? &taken.emplace_back(*std::move(batch)) : nullptr;
+  };
+  const auto give_back = [&](const storage::Batch* done) {
     slowest.batch_done();
-    pipeline.give_back(*std::move(batch));
-  }
+    const auto at =
+        std::ranges::find_if(taken, [&](const storage::Batch& batch) { return &batch == done; });
+    pipeline.give_back(std::move(*at));
+    taken.erase(at);
+  };
+  CommitLoop loop(committer, Mode::sync, {.next = take, .done = give_back});
+  const TimePoint started = Clock::now();
+  loop.run();
   const double seconds = to_seconds(Clock::now() - started);
   return fmt::format(
       R"({{"jobs":{},"jobs_per_second":{:.1f},"slowest_tenth_jobs_per_second":{:.1f},)"

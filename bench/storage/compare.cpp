@@ -62,12 +62,14 @@ std::string measure(const std::string& name, const CompareOptions& options,
                     const Prepared& prepared) {
   const ScratchFolder folder(options.folder + "/" + name);
   const auto committer = make_committer(name, folder.path());
-  committer->commit(prepared.queues, storage::Durability::synced);
-  CommitLoop loop(*committer, options.mode);
+  commit(*committer, prepared.queues);
+  std::size_t taken = 0;
+  CommitLoop loop(*committer, options.mode, {.next = [&] {
+    return taken < prepared.batches.size() ? &prepared.batches[taken++] : nullptr;
+  }});
   const double cpu_before = own_cpu_seconds();
   const TimePoint started = Clock::now();
-  for (const storage::Batch& batch : prepared.batches) loop.commit(batch);
-  loop.finish();
+  loop.run();
   const double seconds = to_seconds(Clock::now() - started);
   const auto jobs = static_cast<double>(prepared.jobs);
   return fmt::format(

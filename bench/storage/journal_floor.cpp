@@ -40,7 +40,7 @@ struct Content {
   char* const bytes;
 };
 
-class JournalFloor final : public Committer {
+class JournalFloor final : public OneStepCommitter {
  public:
   JournalFloor(const std::string& path, JournalKind kind)
       : kind_(kind),

@@ -25,7 +25,7 @@ void require_ok(const ::rocksdb::Status& status) {
 
 ::rocksdb::Slice slice(std::string_view text) { return {text.data(), text.size()}; }
 
-::rocksdb::DBOptions database_options() {
+::rocksdb::DBOptions database_options(Writers writers) {
   ::rocksdb::DBOptions db;
   db.create_if_missing = true;
   db.create_missing_column_families = true;
@@ -36,7 +36,8 @@ void require_ok(const ::rocksdb::Status& status) {
   db.avoid_unnecessary_blocking_io = true;
   db.stats_dump_period_sec = 0;
   db.stats_persist_period_sec = 0;
-  // There is one writer: nothing to share a memtable or a queue with.
+  // What suits each best. One writer has nothing to share a memtable or a queue with.
+  db.enable_pipelined_write = writers == Writers::two;
   db.allow_concurrent_memtable_write = false;
   db.enable_write_thread_adaptive_yield = false;
   return db;
@@ -67,35 +68,17 @@ void require_ok(const ::rocksdb::Status& status) {
   return family;
 }
 
-class PlainRocksDb final : public Committer, private storage::Batch::Visitor {
+// Puts a batch together for RocksDB.
+class Translation final : private storage::Batch::Visitor {
  public:
-  explicit PlainRocksDb(const std::string& folder) {
-    const auto cache = ::rocksdb::NewLRUCache(32 * kMiB);
-    std::vector<::rocksdb::ColumnFamilyDescriptor> wanted;
-    for (const Keyspace keyspace : storage::kAllKeyspaces) {
-      wanted.emplace_back(std::string(storage::keyspace_name(keyspace)),
-                          family_options(keyspace, cache));
-    }
-    // RocksDB insists on a family of this name; last, so that the others stand at their number.
-    wanted.emplace_back(::rocksdb::kDefaultColumnFamilyName, ::rocksdb::ColumnFamilyOptions());
-    ::rocksdb::DB* db = nullptr;
-    require_ok(::rocksdb::DB::Open(database_options(), folder, wanted, &families_, &db));
-    db_.reset(db);
-  }
-  ~PlainRocksDb() override {
-    for (auto* family : families_) db_->DestroyColumnFamilyHandle(family);
-  }
-  PlainRocksDb(const PlainRocksDb&) = delete;
-  PlainRocksDb& operator=(const PlainRocksDb&) = delete;
+  using Families = std::vector<::rocksdb::ColumnFamilyHandle*>;
 
-  void commit(const storage::Batch& batch, storage::Durability durability) override {
+  ::rocksdb::WriteBatch& of(const storage::Batch& batch, const Families& families) {
+    families_ = &families;
     writes_.Clear();
     batch.visit(*this);
-    ::rocksdb::WriteOptions options;
-    options.sync = durability == storage::Durability::synced;
-    require_ok(db_->Write(options, &writes_));
+    return writes_;
   }
-  void sync() override { require_ok(db_->SyncWAL()); }
 
  private:
   void put(Keyspace keyspace, std::string_view key, std::string_view value) override {
@@ -108,18 +91,53 @@ class PlainRocksDb final : public Committer, private storage::Batch::Visitor {
     require_ok(writes_.DeleteRange(family(keyspace), slice(begin), slice(end)));
   }
   ::rocksdb::ColumnFamilyHandle* family(Keyspace keyspace) const {
-    return families_[static_cast<std::size_t>(keyspace)];
+    return (*families_)[static_cast<std::size_t>(keyspace)];
   }
 
-  std::unique_ptr<::rocksdb::DB> db_;
-  std::vector<::rocksdb::ColumnFamilyHandle*> families_;
+  const Families* families_ = nullptr;
   ::rocksdb::WriteBatch writes_;  // keeps its memory from commit to commit
+};
+
+class PlainRocksDb final : public OneStepCommitter {
+ public:
+  PlainRocksDb(const std::string& folder, Writers writers) : writers_(writers) {
+    const auto cache = ::rocksdb::NewLRUCache(32 * kMiB);
+    std::vector<::rocksdb::ColumnFamilyDescriptor> wanted;
+    for (const Keyspace keyspace : storage::kAllKeyspaces) {
+      wanted.emplace_back(std::string(storage::keyspace_name(keyspace)),
+                          family_options(keyspace, cache));
+    }
+    // RocksDB insists on a family of this name; last, so that the others stand at their number.
+    wanted.emplace_back(::rocksdb::kDefaultColumnFamilyName, ::rocksdb::ColumnFamilyOptions());
+    ::rocksdb::DB* db = nullptr;
+    require_ok(::rocksdb::DB::Open(database_options(writers), folder, wanted, &families_, &db));
+    db_.reset(db);
+  }
+  ~PlainRocksDb() override {
+    for (auto* family : families_) db_->DestroyColumnFamilyHandle(family);
+  }
+  PlainRocksDb(const PlainRocksDb&) = delete;
+  PlainRocksDb& operator=(const PlainRocksDb&) = delete;
+
+  std::size_t at_once() const override { return writers_ == Writers::two ? 2 : 1; }
+  void commit(const storage::Batch& batch, storage::Durability durability) override {
+    thread_local Translation translation;
+    ::rocksdb::WriteOptions options;
+    options.sync = durability == storage::Durability::synced;
+    require_ok(db_->Write(options, &translation.of(batch, families_)));
+  }
+  void sync() override { require_ok(db_->SyncWAL()); }
+
+ private:
+  const Writers writers_;
+  std::unique_ptr<::rocksdb::DB> db_;
+  Translation::Families families_;
 };
 
 }  // namespace
 
-std::unique_ptr<Committer> open_plain_rocksdb(const std::string& folder) {
-  return std::make_unique<PlainRocksDb>(folder);
+std::unique_ptr<Committer> open_plain_rocksdb(const std::string& folder, Writers writers) {
+  return std::make_unique<PlainRocksDb>(folder, writers);
 }
 
 }  // namespace reprise::bench

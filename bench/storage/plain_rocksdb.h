@@ -3,6 +3,7 @@
 // a writer, a window that slides over the keys, a bounded restart.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,8 @@
 
 namespace reprise::bench {
 
-std::unique_ptr<Committer> open_plain_rocksdb(const std::string& folder);
+// One commit at a time, or two: then RocksDB writes its journal for one while it applies the other.
+enum class Writers : std::uint8_t { one, two };
+std::unique_ptr<Committer> open_plain_rocksdb(const std::string& folder, Writers writers);
 
 }  // namespace reprise::bench
