@@ -1,7 +1,9 @@
 #include "broker/batch_ledger.h"
 
 #include <algorithm>
+#include <memory>
 
+#include "base/check.h"
 #include "storage/keys.h"
 #include "storage/records.h"
 
@@ -42,14 +44,14 @@ Error located(const Error& error, std::string_view what, JobKey job) {
 
 // The stored value decoded and shared; null when there is none.
 template <class T, class Decode>
-Result<std::shared_ptr<const T>> load(const storage::Storage& storage, Keyspace keyspace,
-                                      JobKey job, std::string_view what, const Decode& decode) {
+Result<std::shared_ptr<T>> load(const storage::Storage& storage, Keyspace keyspace, JobKey job,
+                                std::string_view what, const Decode& decode) {
   const auto bytes = storage.get(keyspace, storage::job_key(job));
   if (!bytes) return located(bytes.error(), what, job);
-  if (!*bytes) return std::shared_ptr<const T>{};
+  if (!*bytes) return std::shared_ptr<T>{};
   auto value = decode(**bytes);
   if (!value) return located(value.error(), what, job);
-  return std::make_shared<const T>(std::move(*value));
+  return std::make_shared<T>(std::move(*value));
 }
 
 // What a cursor has found of a job's state: null when there is none, nothing when it cannot be
@@ -58,7 +60,7 @@ std::optional<StatePtr> state_at(const storage::Storage::Cursor& states, bool is
   if (!is_there) return StatePtr();
   auto state = storage::decode_state(states.value());
   if (!state) return std::nullopt;
-  return std::make_shared<const JobState>(*std::move(state));
+  return std::make_shared<JobState>(*std::move(state));
 }
 
 }  // namespace
@@ -203,7 +205,28 @@ Result<StatePtr> BatchLedger::state(JobKey job) {
   if (!loaded) return loaded.error();
   entry.state = *loaded;
   recharge(entry);
-  return *loaded;
+  return StatePtr(*loaded);
+}
+
+// A state that no batch on its way needs is given out as it is, which spares copying it with all
+// its attempts; so is one that the open batch was to write, since what takes its place will be
+// written instead, or behind it. No other thread has it then.
+Result<StateDraft> BatchLedger::take_state(JobKey job) {
+  REPRISE_CHECK(!taken_);
+  auto known = state(job);
+  if (!known) return known.error();
+  if (!*known) return StateDraft();
+  taken_ = job;
+  const StatePtr taken = *std::move(known);
+  Entry& entry = entry_of(job);
+  entry.state = nullptr;
+  const bool of_open_batch = entry.state_put_in == open_batch_;
+  if (!of_open_batch && entry.state_put_in > settled_batch_) {
+    return std::make_shared<JobState>(*taken);
+  }
+  const long holders = of_open_batch ? 2 : 1;  // the open batch beside this function
+  if (taken.use_count() > holders) return std::make_shared<JobState>(*taken);
+  return std::const_pointer_cast<JobState>(taken);
 }
 
 Result<EndedJob> BatchLedger::dead(JobKey job) {
@@ -259,33 +282,46 @@ std::uint64_t BatchLedger::stored_byte_size(JobKey job) {
 void BatchLedger::put_job(JobKey job, RecordPtr record) {
   Entry& entry = changed_entry(job);
   entry.record = record;
-  entry.state = nullptr;  // a new job has none; no need to ask storage
+  forget_state(entry);  // a new job has none; no need to ask storage
   recharge(entry);
   const std::size_t bytes = size_of(record) + 96;
   note(PutJob{job, std::move(record)}, bytes);
 }
 
+// Of several states that a job has within one batch only the last is written: one that is claimed
+// as soon as it is released, say.
 void BatchLedger::put_state(JobKey job, StatePtr state) {
+  if (taken_ == job) taken_.reset();
   Entry& entry = changed_entry(job);
+  const std::size_t charge_before = entry.charge;
   entry.state = state;
   recharge(entry);
+  if (entry.state_put_in == open_batch_ && entry.state_change >= open_.encoded_changes) {
+    std::get<PutState>(open_.changes[entry.state_change]).state = std::move(state);
+    open_.payload_bytes += entry.charge - std::min(entry.charge, charge_before);
+    return;
+  }
+  entry.state_put_in = open_batch_;
+  entry.state_change = open_.changes.size();
   const std::size_t bytes = size_of(state) + 128;
   note(PutState{job, std::move(state)}, bytes);
 }
 
 void BatchLedger::erase_job(JobKey job) {
+  if (taken_ == job) taken_.reset();
   Entry& entry = changed_entry(job);
   entry.record = nullptr;
-  entry.state = nullptr;
+  forget_state(entry);
   recharge(entry);
   erased_jobs_.emplace_back(open_batch_, job);
   note(EraseJob{job});
 }
 
 void BatchLedger::bury(JobKey job, EndedJob dead) {
+  if (taken_ == job) taken_.reset();
   Entry& entry = changed_entry(job);
   entry.record = nullptr;
-  entry.state = nullptr;
+  forget_state(entry);
   entry.dead = dead;
   recharge(entry);
   erased_jobs_.emplace_back(open_batch_, job);
@@ -294,9 +330,10 @@ void BatchLedger::bury(JobKey job, EndedJob dead) {
 }
 
 void BatchLedger::complete(JobKey job, EndedJob completed) {
+  if (taken_ == job) taken_.reset();
   Entry& entry = changed_entry(job);
   entry.record = nullptr;
-  entry.state = nullptr;
+  forget_state(entry);
   entry.completed = completed;
   recharge(entry);
   erased_jobs_.emplace_back(open_batch_, job);
@@ -400,6 +437,7 @@ void BatchLedger::encode_ahead() {
 std::pair<std::uint64_t, ChangeSet> BatchLedger::seal() {
   ChangeSet next;
   next.changes.reserve(open_.changes.size());  // as the last one, so will be the next
+  REPRISE_CHECK(!taken_);
   return {open_batch_++, std::exchange(open_, std::move(next))};
 }
 
@@ -446,6 +484,11 @@ BatchLedger::Entry& BatchLedger::changed_entry(JobKey job) {
   Entry& entry = entry_of(job);
   entry.changed_by = open_batch_;
   return entry;
+}
+
+void BatchLedger::forget_state(Entry& entry) {
+  entry.state = nullptr;
+  entry.state_put_in = 0;
 }
 
 void BatchLedger::recharge(Entry& entry) {

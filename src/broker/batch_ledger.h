@@ -27,6 +27,7 @@ class BatchLedger final : public Ledger {
 
   Result<RecordPtr> record(JobKey job) override;
   Result<StatePtr> state(JobKey job) override;
+  Result<StateDraft> take_state(JobKey job) override;
   Result<EndedJob> dead(JobKey job) override;
   Result<EndedJob> completed(JobKey job) override;
   Result<std::optional<KeyEntry>> key(QueueNumber queue, std::string_view key) override;
@@ -77,6 +78,8 @@ class BatchLedger final : public Ledger {
     JobKey job;
     std::optional<RecordPtr> record;
     std::optional<StatePtr> state;
+    std::uint64_t state_put_in = 0;  // the batch that has it; 0: it came from storage
+    std::size_t state_change = 0;    // its place among the changes of that batch
     std::optional<EndedJob> dead;
     std::optional<EndedJob> completed;
     std::uint64_t used_in = 0;     // the batch that was open when it was used last
@@ -109,6 +112,8 @@ class BatchLedger final : public Ledger {
   void prefetch(QueueNumber queue);
   Entry& entry_of(JobKey job);
   Entry& changed_entry(JobKey job);
+  // For a state that is no longer the job's.
+  void forget_state(Entry& entry);
   void recharge(Entry& entry);
   void remove(Entries::iterator entry);
   void evict();
@@ -131,6 +136,8 @@ class BatchLedger final : public Ledger {
   // What settled() has to look at, by batch.
   std::deque<std::pair<std::uint64_t, std::string>> changed_keys_;
   std::deque<std::pair<std::uint64_t, JobKey>> erased_jobs_;
+
+  std::optional<JobKey> taken_;  // whose state is out, to be changed
 
   ChangeSet open_;
   std::uint64_t open_batch_ = 1;

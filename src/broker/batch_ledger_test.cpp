@@ -29,6 +29,10 @@ class BatchLedgerTest : public ::testing::Test {
   bool stored(storage::Keyspace keyspace, JobKey job) {
     return storage->get(keyspace, storage::job_key(job))->has_value();
   }
+  JobState stored_state(JobKey job) {
+    return *storage::decode_state(
+        storage->get(storage::Keyspace::states, storage::job_key(job))->value());
+  }
 
   std::unique_ptr<storage::Storage> storage = storage::make_memory_storage();
   BatchLedger ledger{*storage, /*cache_bytes=*/1 << 20};
@@ -68,6 +72,78 @@ TEST_F(BatchLedgerTest, BuryMovesTheJobAmongTheDead) {
   EXPECT_EQ(ledger.dead(kJob)->record, nullptr);
   commit();
   EXPECT_EQ(ledger.dead(kJob)->record, nullptr);
+}
+
+TEST_F(BatchLedgerTest, AStateThatIsTakenIsTheSameObjectWhenNoBatchOnItsWayNeedsIt) {
+  ledger.put_job(kJob, record_of("a"));
+  ledger.put_state(kJob, std::make_shared<JobState>(JobState{.attempts = 1}));
+  const JobState* object = ledger.state(kJob)->get();
+  StateDraft taken = *ledger.take_state(kJob);
+  EXPECT_EQ(taken.get(), object) << "of the open batch, which will write what takes its place";
+  EXPECT_EQ(*ledger.state(kJob), nullptr);
+  taken->attempts = 2;
+  ledger.put_state(kJob, std::move(taken));
+  commit();
+  taken = *ledger.take_state(kJob);
+  EXPECT_EQ(taken.get(), object) << "of a batch that is settled";
+  ledger.put_state(kJob, std::move(taken));
+}
+
+TEST_F(BatchLedgerTest, AStateThatABatchOnItsWayNeedsIsCopiedWhenItIsTaken) {
+  ledger.put_job(kJob, record_of("a"));
+  ledger.put_state(kJob, std::make_shared<JobState>(JobState{.attempts = 1}));
+  auto [number, changes] = ledger.seal();
+  StateDraft taken = *ledger.take_state(kJob);
+  taken->attempts = 2;
+  ledger.put_state(kJob, std::move(taken));
+  ASSERT_TRUE(BrokerCore::commit(*storage, changes, storage::Durability::synced).has_value());
+  EXPECT_EQ(stored_state(kJob).attempts, 1U);
+  EXPECT_EQ((*ledger.state(kJob))->attempts, 2U);
+  ledger.settled(number);
+  commit();
+  EXPECT_EQ(stored_state(kJob).attempts, 2U);
+}
+
+TEST_F(BatchLedgerTest, AStateThatSomebodyHasIsCopiedWhenItIsTaken) {
+  ledger.put_state(kJob, std::make_shared<JobState>(JobState{.attempts = 1}));
+  commit();
+  const StatePtr seen = *ledger.state(kJob);
+  StateDraft taken = *ledger.take_state(kJob);
+  taken->attempts = 2;
+  ledger.put_state(kJob, std::move(taken));
+  EXPECT_EQ(seen->attempts, 1U);
+}
+
+TEST_F(BatchLedgerTest, OfTheStatesOfOneBatchOnlyTheLastIsWritten) {
+  ledger.put_job(kJob, record_of("a"));
+  for (std::uint32_t attempts = 1; attempts <= 3; ++attempts) {
+    ledger.put_state(kJob, std::make_shared<JobState>(JobState{.attempts = attempts}));
+  }
+  EXPECT_EQ(ledger.open_changes().changes.size(), 2U);
+  ledger.encode_ahead();
+  StateDraft taken = *ledger.take_state(kJob);
+  taken->attempts = 4;
+  ledger.put_state(kJob, std::move(taken));
+  EXPECT_EQ(ledger.open_changes().changes.size(), 3U) << "what is encoded stays";
+  commit();
+  EXPECT_EQ(stored_state(kJob).attempts, 4U);
+}
+
+TEST_F(BatchLedgerTest, AStateOfAJobThatIsErasedInTheSameBatchIsNotWritten) {
+  ledger.put_job(kJob, record_of("a"));
+  ledger.put_state(kJob, std::make_shared<JobState>());
+  StateDraft taken = *ledger.take_state(kJob);
+  ledger.erase_job(kJob);
+  ledger.put_job(kJob, record_of("b"));
+  taken->attempts = 2;
+  ledger.put_state(kJob, std::move(taken));
+  commit();
+  EXPECT_TRUE(stored(storage::Keyspace::jobs, kJob));
+  EXPECT_EQ(stored_state(kJob).attempts, 2U) << "behind the erasure";
+  (void)ledger.take_state(kJob).value();
+  ledger.bury(kJob, {record_of("b"), std::make_shared<JobState>()});
+  commit();
+  EXPECT_FALSE(stored(storage::Keyspace::states, kJob));
 }
 
 TEST_F(BatchLedgerTest, KeysAreSeenBeforeAndAfterTheirCommit) {

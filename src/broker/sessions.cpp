@@ -533,11 +533,14 @@ std::optional<JobFound> Sessions::look_at(Session& session, std::optional<JobKey
   auto sight = engine_.look_at(*job, now);
   if (!sight) return std::nullopt;
   session.last_queue = engine_.queue_record(job->queue)->name.name;
+  // A copy: the engine's own may change on its thread, and this one leaves it.
+  StatePtr state;
+  if (sight->state) state = std::make_shared<const JobState>(*sight->state);
   return JobFound{.seq = job->seq,
                   .queue = session.last_queue,
                   .status = sight->status,
                   .record = std::move(sight->record),
-                  .state = std::move(sight->state),
+                  .state = std::move(state),
                   .lease = sight->lease,
                   .now = now};
 }

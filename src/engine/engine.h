@@ -343,7 +343,7 @@ class Engine {
   std::optional<Result<Failed>> end_in_failure(QueueState& queue, Undecided failed, Timestamp now);
   Result<Failed> settle_failure(QueueState& queue, const Undecided& failed, const HookOutcome* hook,
                                 Timestamp now);
-  Result<Failed> give_up(QueueState& queue, const Lease& lease, JobState state, Decision decision,
+  Result<Failed> give_up(QueueState& queue, const Lease& lease, StateDraft state, Decision decision,
                          Timestamp now);
   Result<Acked> ack_one(const AckItem& item, Timestamp now);
   void keep_completed(QueueState& queue, const Lease& lease, Timestamp now);
@@ -353,7 +353,7 @@ class Engine {
   // Of claims that do not say.
   static Duration lease_of(const QueueState& queue, const JobRecord& record);
   Duration usual_lease(const QueueState& queue, JobKey job);
-  Result<JobState> end_attempt(const Lease& lease, const AttemptEnd& end, Timestamp ended_at);
+  Result<StateDraft> end_attempt(const Lease& lease, const AttemptEnd& end, Timestamp ended_at);
   enum class LeaseEnd : std::uint8_t { succeeded, failed, neither };
   void end_lease(QueueState& queue, const Lease& lease, LeaseEnd end, Timestamp now);
   void grant_lease(QueueState& queue, const Lease& lease);
@@ -372,13 +372,13 @@ class Engine {
 
   // engine_burial.cpp
   // The caller has ended its lease or taken it out of its lane, and called forget_job().
-  void bury(QueueState& queue, JobKey key, RecordPtr record, JobState state, DeathReason reason,
+  void bury(QueueState& queue, JobKey key, RecordPtr record, StateDraft state, DeathReason reason,
             DecidedBy decided_by, Timestamp now);
   RecordPtr record_for_burial(JobKey key, DeathReason& reason);
   QueueState* dead_letter_queue_of(const QueueState& queue, DeathReason reason, Timestamp now);
   static Timestamp expiry_of(const QueueState& queue, Timestamp now);
   // A job that is in no queue at the moment comes to one, pending.
-  void admit(QueueState& queue, Seq seq, RecordPtr record, JobState state, Timestamp now);
+  void admit(QueueState& queue, Seq seq, RecordPtr record, StateDraft state, Timestamp now);
 
   // engine_retry.cpp
   Status check_disk_for_retry() const;
@@ -387,7 +387,7 @@ class Engine {
   enum class Return : std::uint8_t { by_hand, taken };
   Status retry_dead(QueueState& queue, JobKey key, const EndedJob& dead, Return how, Timestamp now);
   Status retry_alive(QueueState& queue, JobKey key, Timestamp now);
-  void come_back(QueueState& from, QueueState& to, Seq seq, RecordPtr record, JobState state,
+  void come_back(QueueState& from, QueueState& to, Seq seq, RecordPtr record, StateDraft state,
                  Return how, Timestamp now);
   Result<QueueState*> home_of(QueueState& queue, const JobState& state);
   Status purge_one(QueueState& queue, Seq seq, PurgeCause cause, Timestamp now);

@@ -8,15 +8,15 @@
 
 namespace reprise {
 
-void Engine::bury(QueueState& queue, JobKey key, RecordPtr record, JobState state,
+void Engine::bury(QueueState& queue, JobKey key, RecordPtr record, StateDraft state,
                   DeathReason reason, DecidedBy decided_by, Timestamp now) {
-  state.status = JobStatus::dead;
-  state.death_reason = reason;
-  state.decided_by = decided_by;
-  state.ended_at = now;
+  state->status = JobStatus::dead;
+  state->death_reason = reason;
+  state->decided_by = decided_by;
+  state->ended_at = now;
   if (reason == DeathReason::buried) {
     // They come back in the order in which they were put aside, also those of one moment.
-    state.ended_at = last_burial_ = std::max(now, last_burial_ + Duration(1));
+    state->ended_at = last_burial_ = std::max(now, last_burial_ + Duration(1));
   }
   ++queue.totals.died;
   if (reason == DeathReason::expired) ++queue.totals.expired;
@@ -24,14 +24,14 @@ void Engine::bury(QueueState& queue, JobKey key, RecordPtr record, JobState stat
   touch(queue);
   QueueState* graves = dead_letter_queue_of(queue, reason, now);
   emit(EventType::dead, queue, key.seq, now,
-       {.attempts = state.attempts,
+       {.attempts = state->attempts,
         .reason = reason,
-        .death_note = state.death_note.empty()
+        .death_note = state->death_note.empty()
                           ? nullptr
-                          : std::make_shared<const std::string>(state.death_note),
-        .error = std::make_shared<const std::string>(state.last_error),
+                          : std::make_shared<const std::string>(state->death_note),
+        .error = std::make_shared<const std::string>(state->last_error),
         .dead_letter_queue = graves != nullptr ? graves->shared_name : nullptr});
-  EndedJob dead{std::move(record), std::make_shared<const JobState>(std::move(state))};
+  EndedJob dead{std::move(record), std::move(state)};
   if (!queue.record.config.on_dead_webhook.empty()) {
     ledger_.put_webhook({.died_at = now, .queue = key.queue, .seq = key.seq}, dead);
   }
@@ -41,8 +41,8 @@ void Engine::bury(QueueState& queue, JobKey key, RecordPtr record, JobState stat
     return;
   }
   ledger_.erase_job(key);
-  JobState moved = *dead.state;
-  moved.origin_queue = queue.record.name.name;
+  auto moved = std::make_shared<JobState>(*dead.state);
+  moved->origin_queue = queue.record.name.name;
   JobRecord letter = with_dead_letter_headers(*dead.record, queue.record.name, *dead.state);
   letter.expires_at = expiry_of(*graves, now);
   ++queue.totals.moved_out;
@@ -67,22 +67,22 @@ QueueState* Engine::dead_letter_queue_of(const QueueState& queue, DeathReason re
   return &create_queue(target, {}, now);
 }
 
-void Engine::admit(QueueState& queue, Seq seq, RecordPtr record, JobState state, Timestamp now) {
+void Engine::admit(QueueState& queue, Seq seq, RecordPtr record, StateDraft state, Timestamp now) {
   const JobKey key{queue.record.number, seq};
-  state.status = JobStatus::pending;
-  state.failures = 0;
-  state.due = {};
-  state.returned_at = now;
-  state.death_reason = DeathReason::none;
-  state.decided_by = DecidedBy::policy;
-  state.death_note.clear();
-  state.hook_version.clear();
-  state.ended_at = {};
+  state->status = JobStatus::pending;
+  state->failures = 0;
+  state->due = {};
+  state->returned_at = now;
+  state->death_reason = DeathReason::none;
+  state->decided_by = DecidedBy::policy;
+  state->death_note.clear();
+  state->hook_version.clear();
+  state->ended_at = {};
   if (record->expires_at != kNever) queue.expiries.insert({record->expires_at, seq});
   queue.totals.live_bytes += record->byte_size();
-  place(queue, key, record->priority, queue.jobs.strand(record->scheduling), state, now);
+  place(queue, key, record->priority, queue.jobs.strand(record->scheduling), *state, now);
   ledger_.put_job(key, std::move(record));
-  ledger_.put_state(key, std::make_shared<const JobState>(std::move(state)));
+  ledger_.put_state(key, std::move(state));
   touch(queue);
   rearm(queue);
   serve_waiting(queue, now);

@@ -12,6 +12,18 @@ namespace {
 // What one reply may hold, so that claiming many large jobs bounds memory and the reply's size.
 constexpr std::uint64_t kReplyPayloadBytesMax = 16ULL << 20;
 
+// Of a job that is to be leased. What a restart took from the index is checked here, against the
+// job itself.
+std::optional<Error> why_unfit(const Result<RecordPtr>& record, const Result<StatePtr>& state) {
+  if (!record) return record.error();
+  if (!state) return state.error();
+  if (*state && (*state)->status == JobStatus::active) {
+    return Error{Errc::corrupt, "the job is leased and waiting at once"};
+  }
+  if (*record == nullptr) return Error{Errc::corrupt, "the job's record is missing"};
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Result<ClaimReply>> Engine::claim(ClaimId id, ClaimCommand command, Timestamp now) {
@@ -161,27 +173,18 @@ std::optional<ClaimedJob> Engine::lease_job(QueueState& queue, JobKey key, const
                                             const ClaimCommand& command, StepBudget& budget,
                                             Timestamp now) {
   const auto record = ledger_.record(key);
-  const auto before = ledger_.state(key);
-  // What a restart took from the index is checked here, against the job itself.
-  const bool is_leased = before && *before && (*before)->status == JobStatus::active;
-  if (!record || !before || *record == nullptr || is_leased) {
-    const Error contradiction{Errc::corrupt, is_leased ? "the job is leased and waiting at once"
-                                                       : "the job's record is missing"};
-    budget.spend(quarantine(queue, key,
-                            !record   ? record.error()
-                            : !before ? before.error()
-                                      : contradiction,
-                            now));
+  if (const auto why = why_unfit(record, ledger_.state(key))) {
+    budget.spend(quarantine(queue, key, *why, now));
     return std::nullopt;
   }
+  StateDraft state = ledger_.take_state(key).value();
+  if (!state) state = std::make_shared<JobState>();
   if ((*record)->expires_at <= now) {
     budget.spend((*record)->byte_size());
     forget_job(queue, key, (*record)->expires_at, (*record)->byte_size());
-    bury(queue, key, *record, *before ? **before : JobState{}, DeathReason::expired,
-         DecidedBy::policy, now);
+    bury(queue, key, *record, std::move(state), DeathReason::expired, DecidedBy::policy, now);
     return std::nullopt;
   }
-  auto state = *before ? std::make_shared<JobState>(**before) : std::make_shared<JobState>();
   state->status = JobStatus::active;
   state->attempts += planted(PlantedBug::wrong_attempts, key.seq) ? 2 : 1;
   state->lease_nonce = lease_nonce(command.own);
@@ -219,9 +222,9 @@ std::uint64_t Engine::lease_nonce(bool own) {
 
 // A job that cannot be read is never delivered: it goes to the dead as it is.
 std::uint64_t Engine::quarantine(QueueState& queue, JobKey key, const Error& why, Timestamp now) {
-  JobState state;
-  if (const auto stored = ledger_.state(key); stored && *stored) state = **stored;
-  state.last_error = why.detail;
+  auto state = std::make_shared<JobState>();
+  if (const auto stored = ledger_.state(key); stored && *stored) *state = **stored;
+  state->last_error = why.detail;
   DeathReason reason = DeathReason::corrupt;
   RecordPtr record = record_for_burial(key, reason);
   const std::uint64_t size = record->byte_size();

@@ -84,10 +84,10 @@ void Engine::keep_completed(QueueState& queue, const Lease& lease, Timestamp now
   const auto record = ledger_.record(lease.job);
   auto state = end_attempt(lease, {AttemptOutcome::completed, "", ""}, now);
   if (!record || *record == nullptr || !state) return ledger_.erase_job(lease.job);
-  state->status = JobStatus::completed;
-  state->ended_at = now;
+  (*state)->status = JobStatus::completed;
+  (*state)->ended_at = now;
   ++queue.totals.completed_now;
-  ledger_.complete(lease.job, {*record, std::make_shared<const JobState>(*std::move(state))});
+  ledger_.complete(lease.job, {*record, *std::move(state)});
 }
 
 std::optional<ItemResults<Failed>> Engine::fail(RequestId id, std::span<const FailItem> items,
@@ -121,9 +121,13 @@ std::optional<ItemResults<Failed>> Engine::fail(RequestId id, std::span<const Fa
 std::optional<Result<Failed>> Engine::end_in_failure(QueueState& queue, Undecided failed,
                                                      Timestamp now) {
   const JobKey job = failed.lease.job;
-  const auto state = ledger_.state(job);
-  if (!state) return Result<Failed>(state.error());
-  const std::uint32_t failures = (*state ? (*state)->failures : 0) + 1;
+  std::uint32_t failures = 1;
+  {
+    // Not kept: the ledger would have to copy it when it is taken.
+    const auto state = ledger_.state(job);
+    if (!state) return Result<Failed>(state.error());
+    if (*state) failures += (*state)->failures;
+  }
   if (queue.guard && queue.guard->spares()) failed.failure.spared = Duration::zero();
   if (!hook_has_a_say(queue.record.config, failed.failure, failures)) {
     return settle_failure(queue, failed, nullptr, now);
@@ -148,10 +152,10 @@ Result<Failed> Engine::settle_failure(QueueState& queue, const Undecided& failed
   const Lease& lease = failed.lease;
   auto ended = end_attempt(lease, failed.end, failed.failed_at);
   if (!ended) return ended.error();
-  JobState state = std::move(*ended);
-  if (counts) state.failures += 1;
-  state.last_error = failed.end.error;
-  state.last_error_type = failed.end.error_type;
+  const StateDraft state = *std::move(ended);
+  if (counts) state->failures += 1;
+  state->last_error = failed.end.error;
+  state->last_error_type = failed.end.error_type;
   end_lease(queue, lease, LeaseEnd::failed, now);
   if (!counts) {
     queue.guard->spared();
@@ -163,32 +167,32 @@ Result<Failed> Engine::settle_failure(QueueState& queue, const Undecided& failed
   touch(queue);
 
   Decision decision =
-      decide_failure(queue.record.config, failure, state.failures, hook, random_, now);
+      decide_failure(queue.record.config, failure, state->failures, hook, random_, now);
   if (decision.retry && lease.expires_at <= now) {
     decision = {.retry = false, .reason = DeathReason::expired};
   }
   emit(EventType::failed, queue, lease.job.seq, now,
-       {.attempts = state.attempts,
+       {.attempts = state->attempts,
         .retry_at = decision.retry ? decision.retry_at : kNever,
-        .error = std::make_shared<const std::string>(state.last_error)});
-  if (!decision.retry) return give_up(queue, lease, std::move(state), std::move(decision), now);
-  state.status = state.lane() == Lane::retry ? JobStatus::failed
-                 : decision.retry_at > now   ? JobStatus::scheduled
-                                             : JobStatus::pending;
-  state.due = decision.retry_at;
+        .error = std::make_shared<const std::string>(state->last_error)});
+  if (!decision.retry) return give_up(queue, lease, state, std::move(decision), now);
+  state->status = state->lane() == Lane::retry ? JobStatus::failed
+                  : decision.retry_at > now    ? JobStatus::scheduled
+                                               : JobStatus::pending;
+  state->due = decision.retry_at;
   if (planted(PlantedBug::lost, lease.job.seq)) {
     forget_job(queue, lease.job, lease.expires_at, lease.byte_size);
     ledger_.erase_job(lease.job);
     return Failed{.job = lease.job, .status = JobStatus::failed, .retry_at = decision.retry_at};
   }
-  place(queue, lease.job, lease.priority, lease.strand, state, now);
-  ledger_.put_state(lease.job, std::make_shared<const JobState>(std::move(state)));
+  place(queue, lease.job, lease.priority, lease.strand, *state, now);
+  ledger_.put_state(lease.job, state);
   rearm(queue);
   serve_waiting(queue, now);
   return Failed{.job = lease.job, .status = JobStatus::failed, .retry_at = decision.retry_at};
 }
 
-Result<Failed> Engine::give_up(QueueState& queue, const Lease& lease, JobState state,
+Result<Failed> Engine::give_up(QueueState& queue, const Lease& lease, StateDraft state,
                                Decision decision, Timestamp now) {
   forget_job(queue, lease.job, lease.expires_at, lease.byte_size);
   RecordPtr record = record_for_burial(lease.job, decision.reason);
@@ -197,8 +201,8 @@ Result<Failed> Engine::give_up(QueueState& queue, const Lease& lease, JobState s
     decision.note.clear();
   }
   if (decision.decided_by == DecidedBy::hook) {
-    state.death_note = decision.note;
-    state.hook_version = queue.hook(HookKind::on_failure)->version;
+    state->death_note = decision.note;
+    state->hook_version = queue.hook(HookKind::on_failure)->version;
   }
   bury(queue, lease.job, std::move(record), std::move(state), decision.reason, decision.decided_by,
        now);
@@ -249,27 +253,27 @@ Result<Released> Engine::release_one(const ReleaseItem& item, Timestamp now) {
   auto ended = end_attempt(lease, {item.outcome, "", ""}, now);
   if (!ended) return ended.error();
   const Priority priority = set_priority(lease, item.priority);
-  JobState state = std::move(*ended);
+  const StateDraft state = *std::move(ended);
   end_lease(queue, lease, LeaseEnd::neither, now);
   if (item.undelivered) throttles_.refund(*lease.strand, now);
   ++queue.totals.released;
   touch(queue);
-  emit(EventType::released, queue, lease.job.seq, now, {.attempts = state.attempts});
+  emit(EventType::released, queue, lease.job.seq, now, {.attempts = state->attempts});
   if (lease.expires_at <= now) {
     forget_job(queue, lease.job, lease.expires_at, lease.byte_size);
     DeathReason reason = DeathReason::expired;
     RecordPtr record = record_for_burial(lease.job, reason);
-    bury(queue, lease.job, std::move(record), std::move(state), reason, DecidedBy::policy, now);
+    bury(queue, lease.job, std::move(record), state, reason, DecidedBy::policy, now);
     serve_waiting(queue, now);
     return Released{lease.job};
   }
-  state.status = JobStatus::pending;
+  state->status = JobStatus::pending;
   if (item.delay > Duration::zero()) {
-    state.status = state.lane() == Lane::fresh ? JobStatus::scheduled : JobStatus::failed;
-    state.due = add_saturating(now, item.delay);
+    state->status = state->lane() == Lane::fresh ? JobStatus::scheduled : JobStatus::failed;
+    state->due = add_saturating(now, item.delay);
   }
-  place(queue, lease.job, priority, lease.strand, state, now);
-  ledger_.put_state(lease.job, std::make_shared<const JobState>(std::move(state)));
+  place(queue, lease.job, priority, lease.strand, *state, now);
+  ledger_.put_state(lease.job, state);
   rearm(queue);
   serve_waiting(queue, now);
   return Released{lease.job};
@@ -300,7 +304,7 @@ ItemResults<Buried> Engine::bury_leased(std::span<const BuryItem> items, Timesta
     DeathReason reason = DeathReason::buried;
     RecordPtr record = record_for_burial(lease.job, reason);
     const DecidedBy by = reason == DeathReason::buried ? DecidedBy::client : DecidedBy::policy;
-    bury(queue, lease.job, std::move(record), std::move(*state), reason, by, now);
+    bury(queue, lease.job, std::move(record), *std::move(state), reason, by, now);
     serve_waiting(queue, now);
     return Buried{lease.job};
   });
@@ -311,16 +315,14 @@ ItemResults<Extended> Engine::extend(std::span<const ExtendItem> items, Timestam
     const auto held = held_lease(item.token, now);
     if (!held) return held.error();
     const JobKey job = held->lease.job;
-    const auto before = ledger_.state(job);
-    if (!before) return before.error();
-    if (*before == nullptr) return Error{Errc::corrupt, "the job's state is missing"};
-    auto state = std::make_shared<JobState>(**before);
-    state->lease_deadline =
-        add_saturating(now, item.lease ? *item.lease : usual_lease(*held->queue, job));
-    if (!planted(PlantedBug::double_lease)) leases_.extend(job, state->lease_deadline);
-    const Extended extended{job, state->lease_deadline};
-    ledger_.put_state(job, std::move(state));
-    return extended;
+    const Duration lease = item.lease ? *item.lease : usual_lease(*held->queue, job);
+    auto state = ledger_.take_state(job);
+    if (!state) return state.error();
+    if (*state == nullptr) return Error{Errc::corrupt, "the job's state is missing"};
+    const Timestamp deadline = (*state)->lease_deadline = add_saturating(now, lease);
+    if (!planted(PlantedBug::double_lease)) leases_.extend(job, deadline);
+    ledger_.put_state(job, *std::move(state));
+    return Extended{job, deadline};
   });
 }
 
@@ -333,27 +335,30 @@ Duration Engine::usual_lease(const QueueState& queue, JobKey job) {
   return record && *record ? lease_of(queue, **record) : queue.record.config.lease;
 }
 
-// The state after the attempt, with the attempt in its history; nothing is changed yet, so that a
-// state which cannot be read leaves the lease as it was.
-Result<JobState> Engine::end_attempt(const Lease& lease, const AttemptEnd& end,
-                                     Timestamp ended_at) {
-  const auto stored = ledger_.state(lease.job);
-  if (!stored) return stored.error();
-  JobState state = *stored ? **stored : JobState{.attempts = 1, .lease_started_at = ended_at};
+// The state after the attempt, with the attempt in its history, taken from the ledger: the caller
+// puts it back. One that cannot be read leaves the lease as it was.
+Result<StateDraft> Engine::end_attempt(const Lease& lease, const AttemptEnd& end,
+                                       Timestamp ended_at) {
+  auto taken = ledger_.take_state(lease.job);
+  if (!taken) return taken.error();
+  StateDraft state = *std::move(taken);
+  if (!state) {
+    state = std::make_shared<JobState>(JobState{.attempts = 1, .lease_started_at = ended_at});
+  }
   // Whenever that was noticed: after a restart it may be hours later.
   const bool expired = end.outcome == AttemptOutcome::lease_expired;
-  append_to_history(state.history, {.number = state.attempts,
-                                    .generation = state.generation,
-                                    .started_at = state.lease_started_at,
-                                    .ended_at = expired ? lease.deadline : ended_at,
-                                    .outcome = end.outcome,
-                                    .worker = std::move(state.worker),
-                                    .error = end.error,
-                                    .error_type = end.error_type});
-  state.worker.clear();
-  state.lease_nonce = 0;
-  state.lease_started_at = {};
-  state.lease_deadline = {};
+  append_to_history(state->history, {.number = state->attempts,
+                                     .generation = state->generation,
+                                     .started_at = state->lease_started_at,
+                                     .ended_at = expired ? lease.deadline : ended_at,
+                                     .outcome = end.outcome,
+                                     .worker = std::move(state->worker),
+                                     .error = end.error,
+                                     .error_type = end.error_type});
+  state->worker.clear();
+  state->lease_nonce = 0;
+  state->lease_started_at = {};
+  state->lease_deadline = {};
   return state;
 }
 

@@ -60,7 +60,7 @@ Status Engine::retry_dead(QueueState& queue, JobKey key, const EndedJob& dead, R
   if (!home) return home.error();
   ledger_.erase_dead(key, dead.state->ended_at);
   --queue.totals.dead_now;
-  come_back(queue, **home, key.seq, dead.record, *dead.state, how, now);
+  come_back(queue, **home, key.seq, dead.record, std::make_shared<JobState>(*dead.state), how, now);
   return ok();
 }
 
@@ -82,7 +82,8 @@ Status Engine::retry_alive(QueueState& queue, JobKey key, Timestamp now) {
   forget_job(queue, key, (*record)->expires_at, (*record)->byte_size());
   ledger_.erase_job(key);
   rearm(queue);
-  come_back(queue, **home, key.seq, *record, **state, Return::by_hand, now);
+  come_back(queue, **home, key.seq, *record, std::make_shared<JobState>(**state), Return::by_hand,
+            now);
   return ok();
 }
 
@@ -95,10 +96,10 @@ Result<QueueState*> Engine::home_of(QueueState& queue, const JobState& state) {
                "the queue it came from, '" + state.origin_queue + "', is gone"};
 }
 
-void Engine::come_back(QueueState& from, QueueState& to, Seq seq, RecordPtr record, JobState state,
-                       Return how, Timestamp now) {
+void Engine::come_back(QueueState& from, QueueState& to, Seq seq, RecordPtr record,
+                       StateDraft state, Return how, Timestamp now) {
   if (&from == &to) {
-    record = expiring_at(record, renewed_expiry(*record, state, now));
+    record = expiring_at(record, renewed_expiry(*record, *state, now));
   } else {
     JobRecord own = without_dead_letter_headers(*record);
     own.expires_at = expiry_of(to, now);
@@ -106,11 +107,11 @@ void Engine::come_back(QueueState& from, QueueState& to, Seq seq, RecordPtr reco
     ++from.totals.moved_out;
     ++to.totals.moved_in;
   }
-  state.origin_queue.clear();
-  if (how == Return::by_hand) state.generation += 1;
+  state->origin_queue.clear();
+  if (how == Return::by_hand) state->generation += 1;
   ++from.totals.retried;
   touch(from);
-  emit(EventType::retry, to, seq, now, {.generation = state.generation});
+  emit(EventType::retry, to, seq, now, {.generation = state->generation});
   admit(to, seq, std::move(record), std::move(state), now);
 }
 

@@ -102,8 +102,9 @@ void Engine::expire_job(QueueState& queue, JobKey key, StepBudget& budget, Times
   budget.spend((*record)->byte_size());
   forget_waiting(queue, key, **record, state->get());
   forget_job(queue, key, (*record)->expires_at, (*record)->byte_size());
-  bury(queue, key, *record, *state ? **state : JobState{}, DeathReason::expired, DecidedBy::policy,
-       now);
+  bury(queue, key, *record,
+       *state ? std::make_shared<JobState>(**state) : std::make_shared<JobState>(),
+       DeathReason::expired, DecidedBy::policy, now);
 }
 
 }  // namespace reprise

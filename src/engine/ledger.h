@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,14 @@ class Ledger {
   // Null when there is none. Errc::corrupt: it is there and cannot be trusted.
   virtual Result<RecordPtr> record(JobKey job) = 0;
   virtual Result<StatePtr> state(JobKey job) = 0;
+  // The state, for whoever puts another in its place: it is the caller's to change, and in general
+  // no copy. Until put_state(), bury(), complete() or erase_job(), one of which must follow in the
+  // same step, the job has no state, and no other job's may be taken. Null when there is none.
+  virtual Result<StateDraft> take_state(JobKey job) {
+    const auto stored = state(job);
+    if (!stored) return stored.error();
+    return *stored ? std::make_shared<JobState>(**stored) : StateDraft();
+  }
   // Both pointers null when there is none.
   virtual Result<EndedJob> dead(JobKey job) = 0;
   virtual Result<EndedJob> completed(JobKey job) = 0;
@@ -39,6 +48,7 @@ class Ledger {
   virtual std::uint64_t stored_byte_size(JobKey job) = 0;
 
   virtual void put_job(JobKey job, RecordPtr record) = 0;
+  // Made as one that can change, not with make_shared<const JobState>: take_state() gives it out.
   virtual void put_state(JobKey job, StatePtr state) = 0;
   // Its record and state.
   virtual void erase_job(JobKey job) = 0;

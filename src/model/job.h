@@ -152,6 +152,8 @@ struct JobState {
   friend bool operator==(const JobState&, const JobState&) = default;
 };
 using StatePtr = std::shared_ptr<const JobState>;
+// One that nobody else has seen yet, so that it may still be changed.
+using StateDraft = std::shared_ptr<JobState>;
 
 // What a stored state means at `now`: a delay that has passed needs no write to have passed.
 // A missing state (null) is pending.
