@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -48,13 +47,14 @@ class EventHub {
   std::unique_ptr<Subscription> subscribe(std::function<void()> wake,
                                           std::optional<std::uint64_t> after_id = std::nullopt);
 
-  // For the broker: called after the events' batch is durable.
-  void publish(std::span<Event> events);
+  // For the broker: called after the events' batch is durable. Takes what is in `events`.
+  void publish(std::vector<Event>& events);
 
   std::size_t subscribers() const;
   std::uint64_t published() const;
 
  private:
+  class Ring;
   struct State;
   class SubscriptionImpl;
   std::shared_ptr<State> state_;

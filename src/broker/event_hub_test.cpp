@@ -74,6 +74,18 @@ TEST(EventHub, ResumeBeyondTheRingTellsWhatIsLost) {
   EXPECT_EQ(taken.lost, 1U);
 }
 
+TEST(EventHub, TheRingIsAsLongHoweverManyEventsComeAtOnce) {
+  EventHub hub(/*first_id=*/1, /*ring_size=*/4);
+  publish(hub, {1});
+  publish(hub, {2, 3, 4});
+  publish(hub, {});
+  publish(hub, {5, 6});
+  const auto taken = hub.subscribe([] {}, /*after_id=*/1)->take();
+  EXPECT_EQ(seqs_of(taken), (std::vector<Seq>{3, 4, 5, 6}));
+  EXPECT_EQ(taken.events.front().id, 3U);
+  EXPECT_EQ(taken.lost, 1U);
+}
+
 TEST(EventHub, AnIdOfAnotherRunMeansAllOfThisRun) {
   EventHub hub(/*first_id=*/1000);
   publish(hub, {10, 20});

@@ -204,13 +204,14 @@ void Service::info(std::string_view text) {
 }
 
 void Service::publish(EventType type, const QueueName& queue, WorkerNews news, std::string error) {
-  Event event;
+  std::vector<Event> events(1);
+  Event& event = events.front();
   event.type = type;
   event.at = loop_->now();
   event.queue = std::make_shared<const QueueName>(queue);
   event.worker = std::make_shared<const WorkerNews>(std::move(news));
   if (!error.empty()) event.error = std::make_shared<const std::string>(std::move(error));
-  broker_.events().publish({&event, 1});
+  broker_.events().publish(events);
 }
 
 void Service::worker_changed(const std::string& ns, const std::string& name) {
