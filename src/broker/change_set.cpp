@@ -121,8 +121,9 @@ struct Encoder {
   // A job that has ended stands under its key, and under the time it ended.
   void put_ended(Keyspace keyspace, EndKind kind, JobKey job, const EndedJob& ended) const {
     scratch.clear();
-    storage::encode_ended(ended, scratch);
-    batch.put(keyspace, storage::job_key(job), scratch);
+    storage::encode_state(*ended.state, scratch);
+    batch.put(keyspace, storage::job_key(job), storage::encoded_ended_size(*ended.record, scratch),
+              [&](std::string& bytes) { storage::encode_ended(*ended.record, scratch, bytes); });
     batch.put(Keyspace::endings, ending_key(kind, job, ended.state->ended_at),
               storage::encode_ending(storage::ending_of(ended)));
   }

@@ -67,6 +67,11 @@ class RecordWriter {
   }
   void varint(std::uint64_t value) {
     char* at = room_for(kVarintBytesMax);
+    if (value < 0x80) {  // most are
+      *at = static_cast<char>(value);
+      ++gathered_;
+      return;
+    }
     for (; value >= 0x80; value >>= 7, ++gathered_) *at++ = static_cast<char>(value | 0x80);
     *at = static_cast<char>(value);
     ++gathered_;
@@ -123,14 +128,19 @@ class RecordWriter {
 // Reads one record's body. Like ByteReader it may be read to the end and asked once, in finish().
 class RecordReader : public ByteReader {
  public:
-  // `oldest`: the first version that is still read.
+  enum class Checksum : std::uint8_t { check, checked_with_frame };
+  // `oldest`: the first version that is still read. `checksum`: that of a record inside another
+  // need not be checked again.
   static Result<RecordReader> open(std::string_view kind, std::string_view record,
-                                   RecordVersion known = kFirstVersion, RecordVersion oldest = 0) {
+                                   RecordVersion known = kFirstVersion, RecordVersion oldest = 0,
+                                   Checksum checksum = Checksum::check) {
     if (record.size() < kFrameBytes) return corrupt_record(kind, "it is too short");
     const std::string_view covered = record.substr(0, record.size() - kChecksumBytes);
-    ByteReader checksum(record.substr(covered.size()));
-    if (checksum.fixed<std::uint32_t>() != crc32c(covered)) {
-      return corrupt_record(kind, "its checksum does not match");
+    if (checksum == Checksum::check) {
+      ByteReader stored(record.substr(covered.size()));
+      if (stored.fixed<std::uint32_t>() != crc32c(covered)) {
+        return corrupt_record(kind, "its checksum does not match");
+      }
     }
     const auto version = static_cast<std::uint8_t>(covered.front());
     const bool is_known = version <= known && version >= (oldest == 0 ? known : oldest);

@@ -87,6 +87,10 @@ std::optional<Scheduling> read_scheduling_2(ByteReader& in) {
   return scheduling;
 }
 
+using Checksum = RecordReader::Checksum;
+Result<JobRecord> decode_job(std::string_view bytes, Checksum checksum);
+Result<JobState> decode_state(std::string_view bytes, Checksum checksum);
+
 // State.
 
 constexpr std::size_t kVarint32BytesMax = 5;
@@ -162,8 +166,12 @@ void encode_job(const JobRecord& record, std::string& bytes) {
   out.seal();
 }
 
-Result<JobRecord> decode_job(std::string_view bytes) {
-  auto in = RecordReader::open("job", bytes, kJobVersion, kFirstVersion);
+Result<JobRecord> decode_job(std::string_view bytes) { return decode_job(bytes, Checksum::check); }
+
+namespace {
+
+Result<JobRecord> decode_job(std::string_view bytes, Checksum checksum) {
+  auto in = RecordReader::open("job", bytes, kJobVersion, kFirstVersion, checksum);
   if (!in) return in.error();
   JobRecord record;
   record.pushed_at = in->time();
@@ -188,6 +196,8 @@ Result<JobRecord> decode_job(std::string_view bytes) {
   if (byte_size != record.byte_size()) return damaged_job();
   return record;
 }
+
+}  // namespace
 
 std::size_t job_outline_bytes(std::string_view front) {
   ByteReader in(front);
@@ -252,7 +262,13 @@ void encode_state(const JobState& state, std::string& bytes) {
 }
 
 Result<JobState> decode_state(std::string_view bytes) {
-  auto in = RecordReader::open("state", bytes, kStateVersion, kOldestState);
+  return decode_state(bytes, Checksum::check);
+}
+
+namespace {
+
+Result<JobState> decode_state(std::string_view bytes, Checksum checksum) {
+  auto in = RecordReader::open("state", bytes, kStateVersion, kOldestState, checksum);
   if (!in) return in.error();
   JobState state;
   state.status = in->enumerator(JobStatus::completed);
@@ -283,21 +299,26 @@ Result<JobState> decode_state(std::string_view bytes) {
   return state;
 }
 
+}  // namespace
+
 // It frames the job record and the state record as they stood in their own keyspaces,
 // so a new version of either needs no new version here.
 std::string encode_ended(const EndedJob& ended) {
+  const std::string state = encode_state(*ended.state);
   std::string bytes;
-  encode_ended(ended, bytes);
+  bytes.reserve(encoded_ended_size(*ended.record, state));
+  encode_ended(*ended.record, state, bytes);
   return bytes;
 }
 
-void encode_ended(const EndedJob& ended, std::string& bytes) {
-  const std::string state = encode_state(*ended.state);
-  const std::size_t job_bytes = encoded_job_size(*ended.record);
-  bytes.reserve(bytes.size() + kFrameBytes + bytes_size(job_bytes) + bytes_size(state.size()));
+std::size_t encoded_ended_size(const JobRecord& record, std::string_view encoded_state) {
+  return kFrameBytes + bytes_size(encoded_job_size(record)) + bytes_size(encoded_state.size());
+}
+
+void encode_ended(const JobRecord& record, std::string_view encoded_state, std::string& bytes) {
   RecordWriter out(bytes, kFirstVersion);
-  out.bytes(job_bytes, [&](std::string& at) { encode_job(*ended.record, at); });
-  out.bytes(state);
+  out.bytes(encoded_job_size(record), [&](std::string& at) { encode_job(record, at); });
+  out.bytes(encoded_state);
   out.seal();
 }
 
@@ -307,9 +328,9 @@ Result<EndedJob> decode_ended(std::string_view bytes) {
   const std::string_view job_bytes = in->bytes();
   const std::string_view state_bytes = in->bytes();
   REPRISE_TRY(in->finish());
-  auto job = decode_job(job_bytes);
+  auto job = decode_job(job_bytes, Checksum::checked_with_frame);
   if (!job) return job.error();
-  auto state = decode_state(state_bytes);
+  auto state = decode_state(state_bytes, Checksum::checked_with_frame);
   if (!state) return state.error();
   return EndedJob{.record = std::make_shared<const JobRecord>(*std::move(job)),
                   .state = std::make_shared<const JobState>(*std::move(state))};

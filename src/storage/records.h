@@ -64,7 +64,10 @@ Result<JobState> decode_state(std::string_view bytes);
 
 // Of a dead or completed job, and of a death that a webhook is to be told of.
 std::string encode_ended(const EndedJob& ended);
-void encode_ended(const EndedJob& ended, std::string& bytes);
+// The same behind what `bytes` holds already, with the state as encode_state() has it; and its
+// size.
+void encode_ended(const JobRecord& record, std::string_view encoded_state, std::string& bytes);
+std::size_t encoded_ended_size(const JobRecord& record, std::string_view encoded_state);
 Result<EndedJob> decode_ended(std::string_view bytes);
 
 // What stands beside the time of an ending: enough to group the dead without reading them.
