@@ -363,8 +363,8 @@ Result<StateDraft> Engine::end_attempt(const Lease& lease, const AttemptEnd& end
 }
 
 void Engine::end_lease(QueueState& queue, const Lease& held, LeaseEnd end, Timestamp now) {
-  const Lease lease = held;  // which may be the table's own
-  leases_.end(lease.job);
+  const std::optional<Lease> ended = leases_.end(held.job);
+  const Lease& lease = ended ? *ended : held;  // that one may have been the table's own
   --queue.active;
   if (lease.lane == Lane::retry) --queue.retry_in_flight;
   queue.jobs.lease_ended(*lease.strand, queue.record.config.concurrency_per_key);

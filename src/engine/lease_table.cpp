@@ -28,7 +28,7 @@ void LeaseTable::extend(JobKey job, Timestamp deadline) {
 std::optional<Lease> LeaseTable::end(JobKey job) {
   const auto found = by_job_.find(job);
   if (found == by_job_.end()) return std::nullopt;
-  const Lease lease = found->second;
+  Lease lease = std::move(found->second);
   by_deadline_.erase({lease.deadline, job});
   by_job_.erase(found);
   return lease;
