@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "base/random.h"
 
@@ -27,6 +29,28 @@ std::vector<Seq> brute_force(std::string_view prefix, Seq seq_end, std::size_t l
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
+}
+
+// The place that absl's tables give a hash begins above its lowest seven bits.
+std::uint64_t place_of(JobKey job) { return NeighbourHash{}(job) >> 7; }
+
+TEST(NeighbourHash, SixteenSeqsStandSideBySideAndAreToldApart) {
+  std::set<std::uint64_t> tags;
+  for (Seq seq = 160; seq < 176; ++seq) {
+    EXPECT_EQ(place_of({3, seq}), place_of({3, 160}) + (seq - 160));
+    tags.insert(NeighbourHash{}(JobKey{3, seq}) & 0x7F);
+  }
+  EXPECT_EQ(tags.size(), 16U);
+}
+
+TEST(NeighbourHash, ScattersBlocksWhateverSeqsAQueueHas) {
+  for (const Seq stride : {16U, 1024U, 65536U}) {
+    std::map<std::uint64_t, int> blocks;  // of a table of 1024 blocks
+    for (Seq i = 0; i < 1024; ++i) ++blocks[place_of({1, i * stride}) / 16 % 1024];
+    for (const auto& [block, jobs] : blocks) EXPECT_LE(jobs, 8) << stride;
+    EXPECT_GT(blocks.size(), 550U) << stride;
+  }
+  EXPECT_NE(place_of({1, 160}), place_of({2, 160}));
 }
 
 TEST(Scramble, IsSplitmix64) {

@@ -123,7 +123,7 @@ class BatchLedger final : public Ledger {
   const std::uint64_t cache_bytes_max_;
 
   Entries entries_;
-  absl::flat_hash_map<JobKey, Entries::iterator> by_job_;
+  absl::flat_hash_map<JobKey, Entries::iterator, NeighbourHash> by_job_;
   std::uint64_t cached_bytes_ = 0;
   std::uint64_t hits_ = 0;
   std::uint64_t misses_ = 0;

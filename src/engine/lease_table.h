@@ -58,7 +58,7 @@ class LeaseTable {
   std::size_t size() const { return by_job_.size(); }
 
  private:
-  absl::flat_hash_map<JobKey, Lease> by_job_;
+  absl::flat_hash_map<JobKey, Lease, NeighbourHash> by_job_;
   absl::btree_set<std::pair<Timestamp, JobKey>> by_deadline_;
 };
 
