@@ -13,6 +13,8 @@ using ::rocksdb::Slice;
 constexpr std::size_t kRangesMax = 8;
 // Of one range: the cache holds several, and the rest of what is in use.
 constexpr std::size_t kBytesMax = 2U << 20;
+// Of one read, which goes past the page cache: a good part of a range, and hardly more than it.
+constexpr std::size_t kReadBytes = 256U << 10;
 
 }  // namespace
 
@@ -61,6 +63,7 @@ void Prefetcher::read(const Range& range) const {
   const Slice end(range.end);
   ::rocksdb::ReadOptions options;
   options.iterate_upper_bound = &end;
+  options.readahead_size = kReadBytes;
   const std::unique_ptr<::rocksdb::Iterator> at(
       database_->NewIterator(options, database_.family(range.keyspace)));
   std::size_t bytes = 0;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "storage/rocksdb/past_page_cache_reads.h"
+
 namespace reprise::storage {
 namespace {
 
@@ -17,7 +19,7 @@ constexpr std::string_view kTableExtension = ".sst";
 class Files final : public ::rocksdb::FileSystemWrapper {
  public:
   explicit Files(std::shared_ptr<GradualDeletion> deletion)
-      : FileSystemWrapper(::rocksdb::FileSystem::Default()), deletion_(std::move(deletion)) {}
+      : FileSystemWrapper(read_past_page_cache()), deletion_(std::move(deletion)) {}
   const char* Name() const override { return "TableDeletion"; }
 
   IOStatus DeleteFile(const std::string& path, const IOOptions& options,

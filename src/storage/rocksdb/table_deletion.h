@@ -1,5 +1,6 @@
 // TableDeletion: RocksDB's file system, in which table files are deleted gradually
-// (storage/gradual_deletion.h). Everything else is the real file system's.
+// (storage/gradual_deletion.h) and large reads of them go past the page cache
+// (past_page_cache_reads.h). Everything else is the real file system's.
 // Threads: any; RocksDB deletes on several.
 #pragma once
 
