@@ -26,7 +26,8 @@ class Checkpoint {
         id_(id),
         overlay_(std::move(overlay)),
         changes_({overlay_}, kLatestView, nullptr),
-        tables_(base, directory, hurry) {}
+        tables_(base, directory, hurry),
+        values_(base.options().env == nullptr ? &pieces_ : nullptr) {}
 
   Status run() {
     for (const Keyspace keyspace : kAllKeyspaces) {
@@ -122,6 +123,7 @@ class Checkpoint {
   const std::shared_ptr<const Overlay> overlay_;
   const OverlayView changes_;
   TableWriter tables_;
+  SegmentPieces pieces_;  // of a real disk
   ValueReader values_;
   KnownOutlines outlines_;  // of the records that were written
 };

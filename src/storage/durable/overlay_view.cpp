@@ -79,11 +79,24 @@ Result<std::string_view> ValueReader::read(const ValuePlace& place, std::uint64_
   if (!inside) {
     const std::uint64_t bytes = bytes_to_read(place, length);
     segment_ = nullptr;
-    REPRISE_TRY(place.segment->read(place.offset, bytes, window_));
+    REPRISE_TRY(read_window(place, bytes));
     segment_ = place.segment;
     begin_ = place.offset;
   }
-  return std::string_view(window_).substr(place.offset - begin_, length);
+  return window_.substr(place.offset - begin_, length);
+}
+
+Status ValueReader::read_window(const ValuePlace& place, std::uint64_t bytes) {
+  window_ = {};
+  if (pieces_ != nullptr) {
+    if (const auto piece = pieces_->read(*place.segment, place.offset, bytes)) {
+      window_ = *piece;
+      return ok();
+    }
+  }
+  REPRISE_TRY(place.segment->read(place.offset, bytes, read_));
+  window_ = read_;
+  return ok();
 }
 
 std::uint64_t ValueReader::bytes_to_read(const ValuePlace& place, std::uint64_t length) {

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "storage/durable/overlay.h"
+#include "storage/durable/segment_pieces.h"
 
 namespace reprise::storage {
 
@@ -49,6 +50,10 @@ class OverlayView {
 // The overlay that a place is from must be alive.
 class ValueReader {
  public:
+  ValueReader() = default;
+  // `pieces` may be null; it must outlive the reader, and is for it alone.
+  explicit ValueReader(SegmentPieces* pieces) : pieces_(pieces) {}
+
   // Valid until the next call.
   Result<std::string_view> read(const ValuePlace& place) { return read(place, place.length); }
   // Its first bytes, at most `length`.
@@ -56,10 +61,13 @@ class ValueReader {
 
  private:
   std::uint64_t bytes_to_read(const ValuePlace& place, std::uint64_t length);
+  Status read_window(const ValuePlace& place, std::uint64_t bytes);
 
+  SegmentPieces* const pieces_ = nullptr;
   const journal::Segment* segment_ = nullptr;
   std::uint64_t begin_ = 0;  // where window_ is in the segment
-  std::string window_;
+  std::string_view window_;  // of read_ or of pieces_
+  std::string read_;
   std::uint64_t ahead_ = 0;  // what is read beyond a value: more and more, as long as it is used
 };
 
