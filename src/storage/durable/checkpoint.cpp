@@ -7,11 +7,13 @@
 
 #include "base/check.h"
 #include "storage/durable/base_chunks.h"
+#include "storage/durable/dead_tables.h"
 #include "storage/durable/job_index.h"
 #include "storage/durable/overlay_view.h"
 #include "storage/keys.h"
 #include "storage/records.h"
 #include "storage/rocksdb/status.h"
+#include "storage/rocksdb/table_ranges.h"
 #include "storage/rocksdb/table_writer.h"
 #include "storage/rocksdb/tuning.h"
 
@@ -29,7 +31,8 @@ class Checkpoint {
         tables_(base, directory, hurry),
         values_(base.options().env == nullptr ? &pieces_ : nullptr) {}
 
-  Status run() {
+  Status run(const std::function<bool()>& nobody_looks_back) {
+    REPRISE_TRY(drop_dead_tables(base_, *overlay_, nobody_looks_back));
     for (const Keyspace keyspace : kAllKeyspaces) {
       REPRISE_TRY(keyspace == Keyspace::meta ? write_meta() : write(keyspace));
     }
@@ -41,9 +44,16 @@ class Checkpoint {
  private:
   Status write(Keyspace keyspace) {
     auto* family = base_.family(keyspace);
+    const TableRanges below(base_, family);
     Status written = ok();
     overlay_->for_each(keyspace, [&](const std::string& key, const Overlay::Found& found) {
-      written = found.erased ? erase(family, key, found) : put(keyspace, key, found);
+      if (found.erased) {
+        // Without a table that may hold it there is nothing to erase: of a job that was leased and
+        // acked since the last checkpoint, its state; of a table that was dropped, everything.
+        written = below.may_hold(key) ? erase(family, key, found) : ok();
+      } else {
+        written = put(keyspace, key, found);
+      }
       return written.has_value();
     });
     return written;
@@ -146,8 +156,8 @@ Status write_first_checkpoint(Database& base, const std::string& directory,
 
 Status write_checkpoint(Database& base, const std::string& directory,
                         const journal::DirectoryId& id, std::shared_ptr<const Overlay> overlay,
-                        const Hurry& hurry) {
-  return Checkpoint(base, directory, id, std::move(overlay), hurry).run();
+                        const Hurry& hurry, const std::function<bool()>& nobody_looks_back) {
+  return Checkpoint(base, directory, id, std::move(overlay), hurry).run(nobody_looks_back);
 }
 
 }  // namespace reprise::storage

@@ -2,6 +2,7 @@
 // last batch it covers, as one atomic step.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,10 +19,11 @@ Status write_first_checkpoint(Database& base, const std::string& directory,
                               const journal::DirectoryId& id);
 
 // `overlay` changes no more, and the journal is synced up to its last batch. `directory` is for
-// files on their way. `hurry`: somebody waits for it. Errc::disk_full: nothing has changed, it may
-// be tried again.
+// files on their way. `hurry`: somebody waits for it. `nobody_looks_back`: whether no reader is
+// left that wants to see what was there before the overlay's last batch; from then on none comes,
+// either. Errc::disk_full: nothing has changed for any reader, it may be tried again.
 Status write_checkpoint(Database& base, const std::string& directory,
                         const journal::DirectoryId& id, std::shared_ptr<const Overlay> overlay,
-                        const Hurry& hurry);
+                        const Hurry& hurry, const std::function<bool()>& nobody_looks_back);
 
 }  // namespace reprise::storage

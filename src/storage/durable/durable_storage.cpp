@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <thread>
 #include <utility>
@@ -38,6 +39,9 @@ constexpr double kOverlaysMax = 2.5;
 constexpr std::chrono::milliseconds kPauseMax{10};
 constexpr std::chrono::seconds kQuietTime{1};
 constexpr std::chrono::seconds kTrimInterval{10};
+// A checkpoint waits this long for short readers to end.
+constexpr int kLookBackTries = 20;
+constexpr std::chrono::milliseconds kLookBackPause{1};
 // Of a batch that is the first of its segment: the one before could be given back from then on.
 constexpr std::uint64_t kFirstBodyOffset =
     journal::kSegmentHeaderBytes + journal::kFrameHeaderBytes;
@@ -100,6 +104,7 @@ class DurableStorage final : public Storage {
   Status finish_checkpoints(CommitLock& lock);
   Result<std::unique_ptr<PinnedBase>> pin_base();
   Status run_checkpoint();
+  bool nobody_looks_back(std::uint64_t batch) const;
   void run_checkpoints();
   std::shared_ptr<const Overlay> frozen() const {
     const std::shared_lock lock(state_mutex_);
@@ -139,7 +144,8 @@ class DurableStorage final : public Storage {
   // Protected by state_mutex_: which overlays there are, and what the active one holds. A frozen
   // one does not change any more.
   std::shared_ptr<Overlay> active_;
-  std::shared_ptr<const Overlay> frozen_;  // null: no checkpoint is under way
+  std::shared_ptr<const Overlay> frozen_;            // null: no checkpoint is under way
+  mutable std::multiset<std::uint64_t> open_views_;  // of the snapshots that are held
 
   std::atomic<bool> checkpoint_out_of_space_{false};
   Hurry hurry_{false};  // of the checkpoint that runs
@@ -164,6 +170,7 @@ class DurableSnapshot final : public Storage::Snapshot {
     (*storage_.base_)->ReleaseSnapshot(base_snapshot_);
     const std::unique_lock lock(storage_.state_mutex_);
     active_->remove_view(view_);
+    storage_.open_views_.erase(storage_.open_views_.find(view_));
   }
   DurableSnapshot(const DurableSnapshot&) = delete;
   DurableSnapshot& operator=(const DurableSnapshot&) = delete;
@@ -195,6 +202,7 @@ class DurableSnapshot final : public Storage::Snapshot {
     frozen_ = storage_.frozen_;
     view_ = storage_.active_->last_batch();
     storage_.active_->add_view(view_);
+    storage_.open_views_.insert(view_);
     base_snapshot_ = (*storage_.base_)->GetSnapshot();
     return storage_.active_;
   }
@@ -377,7 +385,8 @@ Status DurableStorage::run_checkpoint() {
   {
     const std::lock_guard alone(base_mutex_);
     const Status written =
-        write_checkpoint(*base_, directory_.paths.checkpoint, directory_.id, overlay, hurry_);
+        write_checkpoint(*base_, directory_.paths.checkpoint, directory_.id, overlay, hurry_,
+                         [&] { return nobody_looks_back(overlay->last_batch()); });
     checkpoint_out_of_space_ = !written && written.error().code == Errc::disk_full;
     if (!written) return written;
   }
@@ -387,6 +396,18 @@ Status DurableStorage::run_checkpoint() {
   }
   journal_->release(overlay->last_batch());
   return ok();
+}
+
+// Whether every snapshot that is open shows this batch, which is frozen: those to come do. The
+// engine's are held for less than a millisecond, but follow one another closely.
+bool DurableStorage::nobody_looks_back(std::uint64_t batch) const {
+  const int tries = options_.background ? kLookBackTries : 1;
+  for (int i = 0; i < tries; ++i) {
+    if (i > 0) std::this_thread::sleep_for(kLookBackPause);
+    const std::shared_lock lock(state_mutex_);
+    if (open_views_.empty() || *open_views_.begin() >= batch) return true;
+  }
+  return false;
 }
 
 void DurableStorage::run_checkpoints() {
