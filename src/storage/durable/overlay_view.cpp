@@ -83,12 +83,17 @@ Result<std::string_view> ValueReader::read(const ValuePlace& place, std::uint64_
     segment_ = place.segment;
     begin_ = place.offset;
   }
+  used_ += length;
   return window_.substr(place.offset - begin_, length);
 }
 
 Status ValueReader::read_window(const ValuePlace& place, std::uint64_t bytes) {
+  // Where most of a window is passed over, the values of other queues or keyspaces stand between:
+  // the same bytes are read again for those, and are better in the page cache then.
+  const bool most_was_used = 2 * used_ > window_.size();
   window_ = {};
-  if (pieces_ != nullptr) {
+  used_ = 0;
+  if (pieces_ != nullptr && most_was_used) {
     if (const auto piece = pieces_->read(*place.segment, place.offset, bytes)) {
       window_ = *piece;
       return ok();

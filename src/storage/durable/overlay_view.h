@@ -69,6 +69,7 @@ class ValueReader {
   std::string_view window_;  // of read_ or of pieces_
   std::string read_;
   std::uint64_t ahead_ = 0;  // what is read beyond a value: more and more, as long as it is used
+  std::uint64_t used_ = 0;   // of the window
 };
 
 // One value, by itself.

@@ -90,6 +90,9 @@ TEST_F(SegmentPiecesTest, GiveAValueReaderTheSameValues) {
   for (std::uint64_t offset = 100; offset + 1000 < kSegmentBytes / 2; offset += 1020) {
     ASSERT_NO_FATAL_FAILURE(expect_value(offset, 1000));
   }
+  for (std::uint64_t offset = 500; offset + 1000 < kSegmentBytes; offset += 16'000) {
+    ASSERT_NO_FATAL_FAILURE(expect_value(offset, 1000));  // as of one queue of many
+  }
   ASSERT_NO_FATAL_FAILURE(expect_value(kSegmentBytes - 3000, 3000));
   ASSERT_NO_FATAL_FAILURE(expect_value(3, 200'000));
   ASSERT_NO_FATAL_FAILURE(expect_value(kSegmentBytes - 1, 1));
