@@ -105,14 +105,22 @@ void Sessions::answer(Session& session, Reply reply) {
   told_.push_back(session.id);
 }
 
+void Sessions::answer_first(Session& session, Reply reply) {
+  session.replies.push_back(std::move(reply));
+  if (std::exchange(session.has_told, true)) return;
+  told_first_.push_back(session.id);
+}
+
 std::vector<Sessions::Told> Sessions::take_replies() {
   std::vector<Told> told;
-  told.reserve(told_.size());
-  for (const SessionId id : std::exchange(told_, {})) {
-    Session* session = find(id);
-    if (session == nullptr) continue;
-    session->has_told = false;
-    told.push_back({session->options.sink, std::exchange(session->replies, {})});
+  told.reserve(told_first_.size() + told_.size());
+  for (auto* ids : {&told_first_, &told_}) {
+    for (const SessionId id : std::exchange(*ids, {})) {
+      Session* session = find(id);
+      if (session == nullptr) continue;
+      session->has_told = false;
+      told.push_back({session->options.sink, std::exchange(session->replies, {})});
+    }
   }
   return told;
 }
@@ -337,7 +345,7 @@ bool Sessions::take(Engine::ClaimAnswer& claim, Timestamp now) {
   if (claim.reply && !claim.reply->jobs.empty()) {
     hold(session, claim.reply->jobs);
     reserve.count -= static_cast<std::uint32_t>(claim.reply->jobs.size());
-    answer(session, Reserved{std::move(claim.reply->jobs)});
+    answer_first(session, Reserved{std::move(claim.reply->jobs)});
   } else {
     const Timestamp deadline = first_deadline(session, now);
     const bool soon = deadline != kNever && deadline - now <= kDeadlineSoon;

@@ -52,7 +52,8 @@ class Sessions {
   bool take(Engine::PushAnswer& answer, Timestamp now);
   bool take(Engine::FailAnswer& answer, Timestamp now);
 
-  // What was answered since the last call, to be told when it is durable.
+  // What was answered since the last call, to be told when it is durable. First those whose reserve
+  // has waited: a job is sooner with whoever works on it, and who pushed it hears a little later.
   struct Told {
     std::shared_ptr<session::Sink> sink;
     std::vector<session::Reply> replies;
@@ -72,7 +73,7 @@ class Sessions {
     std::deque<session::Command> line;  // the first may have been begun
     bool waiting = false;               // the first has been, and its answer is to come
     bool never_waits = false;
-    bool has_told = false;  // it is in told_
+    bool has_told = false;  // it is in told_first_ or told_
     absl::flat_hash_map<Seq, Held> held;
     std::vector<session::Reply> replies;
     // Of a reserve that waits.
@@ -87,6 +88,7 @@ class Sessions {
   Session* find(SessionId id);
   void run(Session& session, Timestamp now);
   void answer(Session& session, session::Reply reply);
+  void answer_first(Session& session, session::Reply reply);
   // The first command has been answered: goes on with the next.
   void go_on(Session& session, Timestamp now);
   QueueName name(const Session& session, const std::string& queue) const;
@@ -132,7 +134,9 @@ class Sessions {
   absl::flat_hash_map<SessionId, std::unique_ptr<Session>> sessions_;
   absl::flat_hash_map<ClaimId, SessionId> claims_;
   absl::flat_hash_map<RequestId, SessionId> requests_;
-  std::vector<SessionId> told_;  // those with replies
+  // Those with replies.
+  std::vector<SessionId> told_first_;
+  std::vector<SessionId> told_;
   // Scratch that keeps its memory.
   std::vector<AckItem> acks_;
   std::vector<std::size_t> ack_places_;
