@@ -83,7 +83,7 @@ std::string fill(Committer& committer, const BacklogOptions& options) {
 }  // namespace
 
 void fill_backlog(const BacklogOptions& options) {
-  const auto committer = make_committer("reprise", options.folder);
+  const auto committer = make_committer("reprise", options.folder, storage::Durability::synced);
   fmt::print("{}\n", fill(*committer, options));
   std::fflush(stdout);
   if (options.kill) std::raise(SIGKILL);

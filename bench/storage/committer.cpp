@@ -60,8 +60,9 @@ std::vector<std::string> committer_names() {
   return {"reprise", "plain", "plain_two", "append", "overwrite", "direct"};
 }
 
-std::unique_ptr<Committer> make_committer(std::string_view name, const std::string& folder) {
-  if (name == "reprise") return std::make_unique<Subject>(open_subject(folder));
+std::unique_ptr<Committer> make_committer(std::string_view name, const std::string& folder,
+                                          storage::Durability commits) {
+  if (name == "reprise") return std::make_unique<Subject>(open_subject(folder, commits));
   if (name == "plain") return open_plain_rocksdb(folder, Writers::one);
   if (name == "plain_two") return open_plain_rocksdb(folder, Writers::two);
   if (name == "append") return open_journal_floor(folder, JournalKind::append);

@@ -38,7 +38,8 @@ void commit(Committer& committer, const storage::Batch& batch);
 // reprise: the measured storage. plain, plain_two: RocksDB with its own journal, and one writer or
 // two. append, overwrite, direct: a journal file and nothing else (journal_floor.h).
 std::vector<std::string> committer_names();
-// In an empty folder of its own. `name` is one of the above.
-std::unique_ptr<Committer> make_committer(std::string_view name, const std::string& folder);
+// In an empty folder of its own. `name` is one of the above; `commits`: what most of them will be.
+std::unique_ptr<Committer> make_committer(std::string_view name, const std::string& folder,
+                                          storage::Durability commits);
 
 }  // namespace reprise::bench

@@ -61,7 +61,9 @@ class Preparation {
 std::string measure(const std::string& name, const CompareOptions& options,
                     const Prepared& prepared) {
   const ScratchFolder folder(options.folder + "/" + name);
-  const auto committer = make_committer(name, folder.path());
+  const auto committer = make_committer(
+      name, folder.path(),
+      options.mode == Mode::sync ? storage::Durability::synced : storage::Durability::buffered);
   commit(*committer, prepared.queues);
   std::size_t taken = 0;
   CommitLoop loop(*committer, options.mode, {.next = [&] {

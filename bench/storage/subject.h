@@ -10,6 +10,7 @@
 namespace reprise::bench {
 
 // Throws LoadError.
-std::unique_ptr<storage::Storage> open_subject(const std::string& folder);
+std::unique_ptr<storage::Storage> open_subject(
+    const std::string& folder, storage::Durability commits = storage::Durability::synced);
 
 }  // namespace reprise::bench

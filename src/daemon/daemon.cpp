@@ -162,6 +162,9 @@ class Daemon {
     // wonder.
     storage_options.notice = [](std::string_view what) { spdlog::warn("{}", what); };
     storage_options.on_failure = die_of_storage;
+    storage_options.commits = settings_.broker.durability == DurabilityMode::sync
+                                  ? storage::Durability::synced
+                                  : storage::Durability::buffered;
     auto storage = storage::open_durable_storage(storage_options);
     if (!storage) return storage.error();
     storage_ = std::move(*storage);

@@ -36,6 +36,9 @@ struct DurableOptions {
   std::uint64_t journal_bytes = 64ULL << 20;
   std::uint64_t segment_bytes_min = 1ULL << 20;
   std::uint64_t segment_bytes_max = 16ULL << 20;
+  // What most commits are. Synced ones are fast where zeros were written before; the others need
+  // not wait for these.
+  Durability commits = Durability::synced;
   // Tests put a faulty or in-memory file system here; null: the real one. With one of their own
   // there is no LOCK file.
   ::rocksdb::Env* env = nullptr;

@@ -64,6 +64,7 @@ class Opening {
             .segment_bytes_max = options_.segment_bytes_max,
             // What a checkpoint gives back at once while a backlog grows.
             .kept_bytes = 4 * options_.journal_bytes,
+            .fills_segments = options_.commits == Durability::synced,
             .background = options_.background,
             .on_failure = options_.on_failure};
   }

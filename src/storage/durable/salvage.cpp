@@ -129,7 +129,8 @@ class Salvage {
 
   Result<std::vector<SalvagedQueue>> copy(const SalvageSource& source) {
     step("copying");
-    const auto storage = open_durable_storage({.directory = work_ + "/data"});
+    const auto storage =
+        open_durable_storage({.directory = work_ + "/data", .commits = Durability::buffered});
     if (!storage) return storage.error();
     return copy_salvaged(source, **storage, damage_, [this](std::uint64_t jobs) {
       if (options_.progress) options_.progress("copying", jobs);

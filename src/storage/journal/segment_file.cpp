@@ -356,6 +356,16 @@ Status make_zeroed_file(const std::string& path, std::uint64_t bytes) {
   return fill_with_zeros(file.get(), path, bytes);
 }
 
+Status make_reserved_file(const std::string& path, std::uint64_t bytes) {
+  const Descriptor file(create_file(path));
+  if (!file.is_open()) return system_error(path);
+  if (TEMP_FAILURE_RETRY(::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes))) != 0) {
+    if (errno == EOPNOTSUPP) return fill_with_zeros(file.get(), path, bytes);
+    return system_error(path);
+  }
+  return TEMP_FAILURE_RETRY(::fdatasync(file.get())) == 0 ? ok() : Status(system_error(path));
+}
+
 Result<std::unique_ptr<SegmentFile>> open_on_disk(const std::string& path) {
   const int buffered = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (buffered < 0) return system_error(path);

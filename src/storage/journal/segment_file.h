@@ -40,6 +40,11 @@ Result<std::unique_ptr<SegmentFile>> open_on_disk(const std::string& path);
 // it.
 Status make_zeroed_file(const std::string& path, std::uint64_t bytes);
 
+// The same without writing them: the space is set aside, where the file system can do that, and
+// reads as zeros. Made at once; but each first durable write of a place then has to tell the file
+// system, too, that something stands there now.
+Status make_reserved_file(const std::string& path, std::uint64_t bytes);
+
 // On a file system of a test's own.
 Result<std::unique_ptr<SegmentFile>> open_in(::rocksdb::FileSystem& files, const std::string& path);
 

@@ -1,6 +1,7 @@
 #include "storage/journal/segment_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <iterator>
@@ -72,6 +73,22 @@ TEST_F(SegmentFileTest, DurableAndOtherWritesMayTakeTurns) {
   for (std::size_t i = 0; i < 20; ++i) {
     write(i % 3 == 0, static_cast<char>('a' + i), 1 + i * 733 % 9000);
   }
+}
+
+TEST_F(SegmentFileTest, AReservedFileIsOfZerosAndHasItsSpace) {
+  ASSERT_TRUE(make_reserved_file(path_, 16 * kBlock));
+  EXPECT_EQ(content(), std::string(16 * kBlock, '\0'));
+  struct stat known {};
+  ASSERT_EQ(::stat(path_.c_str(), &known), 0);
+  EXPECT_GE(known.st_blocks * 512, static_cast<blkcnt_t>(16 * kBlock));
+  auto opened = open_on_disk(path_);
+  ASSERT_TRUE(opened);
+  ASSERT_TRUE((*opened)->write(0, "head", "body"));
+  ASSERT_TRUE((*opened)->write_durably(5 * kBlock, "head", "body"));
+  std::string expected(16 * kBlock, '\0');
+  expected.replace(0, 8, "headbody");
+  expected.replace(5 * kBlock, 8, "headbody");
+  EXPECT_EQ(content(), expected);
 }
 
 // More than the kernel is told to write at a time, and again from the front.

@@ -216,7 +216,10 @@ SegmentPtr SegmentPool::take_used(std::uint64_t capacity) {
 }
 
 Status SegmentPool::create_file(const std::string& path, std::uint64_t capacity) {
-  if (options_.on_real_disk) return make_zeroed_file(path, capacity);
+  if (options_.on_real_disk) {
+    return options_.fills_segments ? make_zeroed_file(path, capacity)
+                                   : make_reserved_file(path, capacity);
+  }
   std::unique_ptr<::rocksdb::FSWritableFile> file;
   auto status = options_.files->NewWritableFile(path, FileOptions(), &file, nullptr);
   const std::string zeros(std::min<std::uint64_t>(kZeros, capacity), '\0');

@@ -34,6 +34,8 @@ struct SegmentPoolOptions {
   std::uint64_t segment_bytes_min = 1ULL << 20;
   std::uint64_t segment_bytes_max = 16ULL << 20;
   std::uint64_t kept_bytes = 64ULL << 20;  // of files that wait to be used again
+  // With zeros, rather than setting their space aside: for batches that are synced one by one.
+  bool fills_segments = true;
   bool background = true;
   std::function<void(const Error&)> on_failure;  // of its thread; a take() will fail with it, too
 };
