@@ -34,9 +34,12 @@ constexpr std::chrono::milliseconds kSpaceRetryInterval{500};
 // keys that take memory; but a start has to read it. A short flood passes beside a checkpoint that
 // takes its time, a longer one makes it hurry, and commits keep to its speed in the end.
 constexpr double kHurryFrom = 1;
-constexpr double kSlowFrom = 1.5;
-constexpr double kOverlaysMax = 2.5;
-constexpr std::chrono::milliseconds kPauseMax{10};
+constexpr double kSlowFrom = 1.75;
+constexpr double kOverlaysMax = 3;
+constexpr std::chrono::milliseconds kPauseMin{1};
+constexpr std::chrono::milliseconds kPauseMax{8};
+constexpr double kUsualDelay = 1.15;     // a checkpoint takes up to that times as long as the last
+constexpr double kLateCheckpoint = 0.1;  // of its expected time is left when that is over
 constexpr std::chrono::seconds kQuietTime{1};
 constexpr std::chrono::seconds kTrimInterval{10};
 // A checkpoint waits this long for short readers to end.
@@ -88,11 +91,15 @@ class DurableStorage final : public Storage {
   friend class DurableSnapshot;
   friend class DurableCommit;
   using CommitLock = std::unique_lock<std::mutex>;
+  using Clock = std::chrono::steady_clock;
 
   Status finish_commit(const journal::Journal::Place& place, const Batch& batch, Status written);
   void wait_for_commits(CommitLock& lock);
   bool wants_checkpoint() const;
   void wait_for_room(CommitLock& lock, std::size_t batch_bytes);
+  Clock::duration pause_for(std::size_t batch_bytes, double gathered) const;
+  template <class Done>
+  void pay_pause(CommitLock& lock, const Done& done);
   bool wait_for_frozen(CommitLock& lock);
   void tidy_up(CommitLock& lock);
   void fail(const Error& error);
@@ -137,6 +144,11 @@ class DurableStorage final : public Storage {
   std::optional<Error> background_failure_;    // protected by commit_mutex_
   bool has_garbage_ = false;                   // protected by commit_mutex_
   int checkpoint_waiters_ = 0;                 // protected by commit_mutex_
+  Clock::duration pause_owed_{};               // protected by commit_mutex_
+  Clock::time_point pause_ends_;               // protected by commit_mutex_
+  // When the last checkpoint began, and what it had to write; protected by commit_mutex_.
+  Clock::time_point frozen_at_;
+  std::uint64_t frozen_bytes_ = 0;
   // How fast the last checkpoint was; protected by commit_mutex_.
   std::chrono::duration<double> checkpoint_time_per_byte_{0};
 
@@ -358,13 +370,36 @@ void DurableStorage::wait_for_room(CommitLock& lock, std::size_t batch_bytes) {
   const auto has_room = [&] {
     return background_failure_ || stopping_ || gathered() < kOverlaysMax;
   };
-  // The longer it lasts the more of the checkpoint's time a batch takes.
-  if (const double excess = gathered() - kSlowFrom; excess > 0) {
-    const auto checkpoint_time = checkpoint_time_per_byte_ * static_cast<double>(batch_bytes);
-    const auto pause = std::min(excess * checkpoint_time, std::chrono::duration<double>(kPauseMax));
-    checkpoint_done_.wait_for(lock, pause, [&] { return stopping_ || gathered() < kSlowFrom; });
+  if (const double now = gathered(); now > kSlowFrom) {
+    pause_owed_ += pause_for(batch_bytes, now);
+    pay_pause(lock, [&] { return stopping_ || gathered() < kSlowFrom; });
   }
   checkpoint_done_.wait(lock, has_room);
+}
+
+// A sleep takes some tenths of a millisecond longer than it should, so short ones are put together,
+// and what was too long is given back.
+template <class Done>
+void DurableStorage::pay_pause(CommitLock& lock, const Done& done) {
+  if (pause_owed_ < kPauseMin) return;
+  // Behind that of a batch beside it: two that pause at the same time would have half the effect.
+  pause_ends_ = std::max(pause_ends_, Clock::now()) + std::exchange(pause_owed_, {});
+  const Clock::time_point end = pause_ends_;
+  if (!checkpoint_done_.wait_until(lock, end, done)) pause_owed_ -= Clock::now() - end;
+}
+
+// Needs commit_mutex_. Of the time that the checkpoint still takes, about, as large a part as the
+// batch takes of the room that is left: there should be some until the end.
+DurableStorage::Clock::duration DurableStorage::pause_for(std::size_t batch_bytes,
+                                                          double gathered) const {
+  const auto expected =
+      kUsualDelay * checkpoint_time_per_byte_ * static_cast<double>(frozen_bytes_);
+  const std::chrono::duration<double> passed = Clock::now() - frozen_at_;
+  const auto left = std::max(expected - passed, expected * kLateCheckpoint);
+  const double room = (kOverlaysMax - gathered) * static_cast<double>(options_.overlay_bytes) /
+                      static_cast<double>(std::max<std::size_t>(batch_bytes, 1));
+  return std::chrono::duration_cast<Clock::duration>(
+      std::min<std::chrono::duration<double>>(left / std::max(room, 1.0), kPauseMax));
 }
 
 // Needs commit_mutex_. What is active becomes the next checkpoint's.
@@ -374,6 +409,8 @@ Status DurableStorage::freeze() {
   REPRISE_TRY(journal_->sync());
   const std::unique_lock lock(state_mutex_);
   frozen_ = active_;
+  frozen_at_ = Clock::now();
+  frozen_bytes_ = frozen_->bytes();
   active_ = std::make_shared<Overlay>(frozen_->last_batch(), frozen_->seq_highest());
   return ok();
 }
@@ -413,11 +450,11 @@ bool DurableStorage::nobody_looks_back(std::uint64_t batch) const {
 void DurableStorage::run_checkpoints() {
   name_this_thread("checkpoint");
   lower_this_thread_priority();
-  auto last_trim = std::chrono::steady_clock::now();
+  auto last_trim = Clock::now();
   CommitLock lock(commit_mutex_);
   while (wait_for_frozen(lock)) {
     const std::uint64_t bytes = frozen()->bytes();
-    const auto began = std::chrono::steady_clock::now();
+    const auto began = Clock::now();
     lock.unlock();
     const Status done = run_checkpoint();
     const bool no_space = !done && done.error().code == Errc::disk_full;
@@ -431,8 +468,8 @@ void DurableStorage::run_checkpoints() {
     lock.lock();
     has_garbage_ = !trims;
     if (done) {
-      checkpoint_time_per_byte_ = (std::chrono::steady_clock::now() - began) /
-                                  static_cast<double>(std::max<std::uint64_t>(bytes, 1));
+      checkpoint_time_per_byte_ =
+          (Clock::now() - began) / static_cast<double>(std::max<std::uint64_t>(bytes, 1));
     } else if (!no_space) {
       fail(done.error());
     }
