@@ -350,6 +350,18 @@ def test_the_same_as_a_trial(victim, name):
     assert calls_of(queue) == (0, {})
 
 
+@pytest.mark.parametrize("name", [name for name, attack in ATTACKS.items()
+                                  if "timeout" in attack.faults])
+def test_ends_within_twice_its_budget(victim, name):
+    budget, request = 0.5, 0.25  # so long that what a request takes on a busy machine is little
+    queue = victim(HARMLESS, hook_timeout_ms=int(1000 * budget))
+    try_hook(queue, [{}], on_failure=HARMLESS)  # its process is there from now on
+    started = time.monotonic()
+    reply = try_hook(queue, [{}], on_failure=ATTACKS[name].source)
+    assert time.monotonic() - started < 2 * budget + request
+    assert len(reply["results"]) == 1
+
+
 @pytest.mark.parametrize("name", POISON)
 def test_poison_reaches_no_other_call(victim, name):
     look, poison = POISON[name]
