@@ -15,22 +15,50 @@
 
 namespace reprise {
 
+// In the machine's order, or back.
+template <std::unsigned_integral T>
+constexpr T swapped_big_endian(T value) {
+  static_assert(std::endian::native == std::endian::little);
+  if constexpr (sizeof(T) == 8) return __builtin_bswap64(value);
+  if constexpr (sizeof(T) == 4) return __builtin_bswap32(value);
+  if constexpr (sizeof(T) == 2) return __builtin_bswap16(value);
+  return value;
+}
+
+template <std::unsigned_integral T>
+void write_big_endian(char* to, T value) {
+  value = swapped_big_endian(value);
+  std::memcpy(to, &value, sizeof(T));
+}
+
 template <std::unsigned_integral T>
 void append_big_endian(std::string& out, T value) {
   std::array<char, sizeof(T)> bytes;
-  for (std::size_t i = 0; i < sizeof(T); ++i) {
-    bytes[i] = static_cast<char>(value >> (8 * (sizeof(T) - 1 - i)));
-  }
+  write_big_endian(bytes.data(), value);
   out.append(bytes.data(), bytes.size());
 }
 
 template <std::unsigned_integral T>
 T read_big_endian(const char* from) {
-  T value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) {
-    value = static_cast<T>(value << 8) | static_cast<unsigned char>(from[i]);
-  }
-  return value;
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return swapped_big_endian(value);
+}
+
+// Little-endian and variable integers where there is room for them; behind them on return.
+template <std::integral T>
+char* write_fixed(char* to, T value) {
+  static_assert(std::endian::native == std::endian::little);
+  std::memcpy(to, &value, sizeof(T));
+  return to + sizeof(T);
+}
+
+inline constexpr std::size_t kVarintBytesMax = 10;
+
+inline char* write_varint(char* to, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
+  *to++ = static_cast<char>(value);
+  return to;
 }
 
 class ByteWriter {
@@ -43,11 +71,10 @@ class ByteWriter {
     out_.append(reinterpret_cast<const char*>(&value), sizeof(T));
   }
   void varint(std::uint64_t value) {
-    std::array<char, 10> bytes;
-    std::size_t size = 0;
-    for (; value >= 0x80; value >>= 7) bytes[size++] = static_cast<char>(value | 0x80);
-    bytes[size++] = static_cast<char>(value);
-    out_.append(bytes.data(), size);  // at once: a string looks at its capacity each time
+    std::array<char, kVarintBytesMax> bytes;
+    const char* const end = write_varint(bytes.data(), value);
+    // At once: a string looks at its capacity each time.
+    out_.append(bytes.data(), static_cast<std::size_t>(end - bytes.data()));
   }
   void bytes(std::string_view bytes) {
     varint(bytes.size());

@@ -1,5 +1,6 @@
 #include "storage/keys.h"
 
+#include <array>
 #include <limits>
 
 #include "base/bytes.h"
@@ -31,10 +32,10 @@ std::string numbered_key(std::string_view prefix, std::uint64_t number) {
 }  // namespace
 
 std::string job_key(JobKey job) {
-  std::string key;  // 12 bytes: inside the string object, no allocation
-  append_big_endian(key, job.queue);
-  append_big_endian(key, job.seq);
-  return key;
+  std::array<char, kJobKeyBytes> bytes;
+  write_big_endian(bytes.data(), job.queue);
+  write_big_endian(bytes.data() + sizeof(job.queue), job.seq);
+  return {bytes.data(), bytes.size()};  // inside the string object: no allocation
 }
 
 std::optional<JobKey> parse_job_key(std::string_view key) {

@@ -36,8 +36,6 @@ inline Error unknown_version(std::string_view kind, unsigned version, RecordVers
 
 // Sizes, so that a record is allocated once.
 
-inline constexpr std::size_t kVarintBytesMax = 10;
-
 inline std::size_t varint_size(std::uint64_t value) {
   return (static_cast<std::size_t>(std::bit_width(value | 1)) + 6) / 7;
 }
@@ -61,23 +59,19 @@ class RecordWriter {
 
   template <std::integral T>
   void fixed(T value) {
-    static_assert(std::endian::native == std::endian::little);
-    std::memcpy(room_for(sizeof(T)), &value, sizeof(T));
+    write_fixed(room_for(sizeof(T)), value);
     gathered_ += sizeof(T);
   }
   void varint(std::uint64_t value) {
-    char* at = room_for(kVarintBytesMax);
-    if (value < 0x80) {  // most are
-      *at = static_cast<char>(value);
-      ++gathered_;
-      return;
-    }
-    for (; value >= 0x80; value >>= 7, ++gathered_) *at++ = static_cast<char>(value | 0x80);
-    *at = static_cast<char>(value);
-    ++gathered_;
+    char* const at = room_for(kVarintBytesMax);
+    gathered_ += static_cast<std::size_t>(write_varint(at, value) - at);
   }
   void bytes(std::string_view value) {
     varint(value.size());
+    encoded(value);
+  }
+  // What is in the form of the record already.
+  void encoded(std::string_view value) {
     if (value.size() > buffer_.size() / 2) {
       flush();
       out_.append(value);

@@ -162,7 +162,7 @@ void Overlay::put(Keyspace keyspace, std::string_view key, ValuePlace place, std
     map.append(ordered, version);
     return;
   }
-  const auto at = map.lower_bound(ordered);
+  const auto at = map.seek(ordered);
   if (!at.is_at(ordered)) {
     version.is_new = is_new_key(keyspace, key);
     map.insert(at, ordered, version);
@@ -175,7 +175,7 @@ void Overlay::put(Keyspace keyspace, std::string_view key, ValuePlace place, std
 void Overlay::erase(Keyspace keyspace, std::string_view key, std::uint64_t batch) {
   VersionMap& map = of(keyspace);
   const OrderedKey ordered(key);
-  const auto at = map.lower_bound(ordered);
+  const auto at = map.is_behind_all(ordered) ? map.end() : map.seek(ordered);
   if (at == map.end() || !at.is_at(ordered)) {
     if (is_new_key(keyspace, key)) return;  // it is nowhere
     bytes_ += charge(key.size(), {});

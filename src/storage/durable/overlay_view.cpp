@@ -99,8 +99,12 @@ Status ValueReader::read_window(const ValuePlace& place, std::uint64_t bytes) {
       return ok();
     }
   }
-  REPRISE_TRY(place.segment->read(place.offset, bytes, read_));
-  window_ = read_;
+  if (bytes > read_bytes_) {
+    read_ = std::make_unique_for_overwrite<char[]>(bytes);
+    read_bytes_ = bytes;
+  }
+  REPRISE_TRY(place.segment->read(place.offset, bytes, read_.get()));
+  window_ = {read_.get(), bytes};
   return ok();
 }
 

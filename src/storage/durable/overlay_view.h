@@ -67,7 +67,8 @@ class ValueReader {
   const journal::Segment* segment_ = nullptr;
   std::uint64_t begin_ = 0;  // where window_ is in the segment
   std::string_view window_;  // of read_ or of pieces_
-  std::string read_;
+  std::unique_ptr<char[]> read_;
+  std::uint64_t read_bytes_ = 0;  // it has room for
   std::uint64_t ahead_ = 0;  // what is read beyond a value: more and more, as long as it is used
   std::uint64_t used_ = 0;   // of the window
 };

@@ -2,47 +2,34 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
+
+#include "base/bytes.h"
 
 namespace reprise::storage {
 namespace {
 
-std::uint64_t big_endian(const char* bytes) {
-  static_assert(std::endian::native == std::endian::little);
-  std::uint64_t number = 0;
-  std::memcpy(&number, bytes, sizeof(number));
-  return __builtin_bswap64(number);
-}
-
-void append_big_endian(std::string& out, std::uint64_t number) {
-  number = __builtin_bswap64(number);
-  std::array<char, sizeof(number)> bytes{};
-  std::memcpy(bytes.data(), &number, sizeof(number));
-  out.append(bytes.data(), bytes.size());
-}
+constexpr std::size_t kHalf = sizeof(std::uint64_t);
 
 }  // namespace
 
 OrderedKey::OrderedKey(std::string_view key) : size(key.size()) {
   std::array<char, kFrontBytes> front{};
-  std::ranges::copy(key.substr(0, kFrontBytes), front.begin());
-  high = big_endian(front.data());
-  low = big_endian(front.data() + sizeof(high));
+  key.copy(front.data(), kFrontBytes);
+  high = read_big_endian<std::uint64_t>(front.data());
+  low = read_big_endian<std::uint64_t>(front.data() + kHalf);
   if (key.size() > kFrontBytes) tail = key.substr(kFrontBytes);
 }
 
 std::string VersionMap::Key::text() const {
-  constexpr std::size_t kFrontBytes = OrderedKey::kFrontBytes;
+  std::array<char, OrderedKey::kFrontBytes> front;
+  write_big_endian(front.data(), high);
+  write_big_endian(front.data() + kHalf, low);
+  if (tail == nullptr) return {front.data(), size};
   std::string text;
-  text.reserve(std::max<std::size_t>(size, kFrontBytes));
-  append_big_endian(text, high);
-  append_big_endian(text, low);
-  if (tail == nullptr) {
-    text.resize(size);
-  } else {
-    text.append(tail, size - kFrontBytes);
-  }
+  text.reserve(size);
+  text.append(front.data(), front.size());
+  text.append(tail, size - front.size());
   return text;
 }
 
@@ -91,6 +78,22 @@ VersionMap::Iterator VersionMap::lower_bound(const OrderedKey& key) const {
   return {this, after - 1, static_cast<std::size_t>(found - chunk.begin())};
 }
 
+VersionMap::Iterator VersionMap::seek(const OrderedKey& key) {
+  if (near_chunk_ < chunks_.size()) {
+    const Chunk& chunk = *chunks_[near_chunk_];
+    const std::size_t end = std::min(near_place_ + 2, chunk.size());
+    for (std::size_t place = near_place_; place < end; ++place) {
+      if (!(chunk[place].key == key)) continue;
+      near_place_ = place;
+      return {this, near_chunk_, place};
+    }
+  }
+  const Iterator found = lower_bound(key);
+  near_chunk_ = found.chunk_;
+  near_place_ = found.place_;
+  return found;
+}
+
 VersionMap::Iterator VersionMap::find(const OrderedKey& key) const {
   const Iterator at = lower_bound(key);
   return at != end() && at.is_at(key) ? at : end();
@@ -100,20 +103,40 @@ bool VersionMap::is_behind_all(const OrderedKey& key) const {
   return empty() || chunks_.back()->back().key < key;
 }
 
+void VersionMap::Chunk::insert(std::size_t place, const Slot& slot) {
+  if (place == 0 && gap_ > 0) {
+    slots_[--gap_] = slot;
+    return;
+  }
+  if (gap_ > 0 && slots_.size() == slots_.capacity()) {
+    slots_.erase(slots_.begin(), slots_.begin() + static_cast<std::ptrdiff_t>(gap_));
+    gap_ = 0;
+  }
+  slots_.insert(slots_.begin() + static_cast<std::ptrdiff_t>(gap_ + place), slot);
+}
+
+void VersionMap::Chunk::erase(std::size_t place) {
+  if (place == 0) {
+    ++gap_;
+  } else {
+    slots_.erase(slots_.begin() + static_cast<std::ptrdiff_t>(gap_ + place));
+  }
+}
+
 void VersionMap::insert(Iterator at, const OrderedKey& key, Version version) {
   const bool is_last = at == end();
-  if (is_last && (chunks_.empty() || chunks_.back()->size() == kChunkSlots)) {
+  if (is_last && (chunks_.empty() || chunks_.back()->is_full())) {
     chunks_.push_back(std::make_unique<Chunk>());
     fronts_.emplace_back();
   }
   if (is_last) {
     at = {this, chunks_.size() - 1, chunks_.back()->size()};
-  } else if (chunks_[at.chunk_]->size() == kChunkSlots) {
+  } else if (chunks_[at.chunk_]->is_full()) {
     at = split(at);
   }
   Chunk& chunk = *chunks_[at.chunk_];
   const Key made = make_key(key);
-  chunk.insert(chunk.begin() + static_cast<std::ptrdiff_t>(at.place_), {made, version});
+  chunk.insert(at.place_, {made, version});
   if (at.place_ == 0) fronts_[at.chunk_] = {made.high, made.low};
   ++size_;
 }
@@ -121,9 +144,8 @@ void VersionMap::insert(Iterator at, const OrderedKey& key, Version version) {
 VersionMap::Iterator VersionMap::split(Iterator at) {
   constexpr std::size_t kKept = kChunkSlots / 2;
   Chunk& chunk = *chunks_[at.chunk_];
-  const auto second_half = chunk.begin() + kKept;
-  auto next = std::make_unique<Chunk>(second_half, chunk.end());
-  chunk.erase(second_half, chunk.end());
+  auto next = std::make_unique<Chunk>(chunk.begin() + kKept, chunk.end());
+  chunk.erase_from(kKept);
   const auto place = static_cast<std::ptrdiff_t>(at.chunk_) + 1;
   fronts_.insert(fronts_.begin() + place, {next->front().key.high, next->front().key.low});
   chunks_.insert(chunks_.begin() + place, std::move(next));
@@ -135,7 +157,7 @@ VersionMap::Iterator VersionMap::erase(Iterator at) {
   Chunk& chunk = *chunks_[at.chunk_];
   free_key(chunk[at.place_].key);
   free_older(chunk[at.place_].version);
-  chunk.erase(chunk.begin() + static_cast<std::ptrdiff_t>(at.place_));
+  chunk.erase(at.place_);
   --size_;
   if (chunk.empty()) {
     const auto place = static_cast<std::ptrdiff_t>(at.chunk_);
@@ -150,9 +172,9 @@ VersionMap::Iterator VersionMap::erase(Iterator at) {
 
 void VersionMap::clear() {
   for (const auto& chunk : chunks_) {
-    for (Slot& slot : *chunk) {
-      free_key(slot.key);
-      free_older(slot.version);
+    for (std::size_t place = 0; place < chunk->size(); ++place) {
+      free_key((*chunk)[place].key);
+      free_older((*chunk)[place].version);
     }
   }
   chunks_.clear();

@@ -77,6 +77,30 @@ TEST(VersionMap, JobsThatComeInOrderAreFoundAgain) {
   EXPECT_EQ(map.lower_bound(job_key({2, 1})), map.end());
 }
 
+// A queue that is worked off: erased in front, now and then with one that comes back.
+TEST(VersionMap, JobsThatGoInOrderLeaveTheOthersWhereTheyAre) {
+  constexpr Seq kJobs = 1000;
+  VersionMap map;
+  for (Seq seq = 1; seq <= kJobs; ++seq) map.append(job_key({1, seq}), {.batch = seq});
+  for (Seq seq = 1; seq <= kJobs; ++seq) {
+    map.erase(map.seek(job_key({1, seq})));
+    if (seq % 7 == 0) {
+      const std::string key = job_key({1, seq - 3});
+      const auto at = map.seek(key);
+      ASSERT_EQ(at == map.end(), seq == kJobs);
+      map.insert(at, key, {.batch = kJobs + seq});
+      ASSERT_EQ(map.begin().key(), key);
+      ASSERT_EQ(map.begin().version().batch, kJobs + seq);
+      map.erase(map.seek(key));
+    }
+    ASSERT_EQ(map.size(), kJobs - seq);
+    if (seq == kJobs) break;
+    const auto next = map.seek(job_key({1, seq + 1}));
+    ASSERT_EQ(next, map.begin());
+    ASSERT_EQ(next.version().batch, seq + 1);
+  }
+}
+
 TEST(VersionMap, OlderVersionsGoWithTheirKey) {
   VersionMap map;
   const auto with_older = [] {
@@ -106,7 +130,7 @@ class VersionMapProperty : public ::testing::TestWithParam<std::uint64_t> {
 
   void step() {
     const std::string key = random_key();
-    const auto at = map_.lower_bound(key);
+    const auto at = random_.below(2) == 0 ? map_.lower_bound(key) : map_.seek(key);
     const auto known = model_.lower_bound(key);
     ASSERT_EQ(at == map_.end(), known == model_.end());
     if (at != map_.end()) {

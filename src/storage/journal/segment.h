@@ -27,6 +27,9 @@ class Segment {
   Status read(std::uint64_t offset, std::uint64_t length, std::string& into) const {
     return file_->read(offset, length, into);
   }
+  Status read(std::uint64_t offset, std::uint64_t length, char* into) const {
+    return file_->read(offset, length, into);
+  }
 
   std::uint64_t number() const { return number_; }
   std::uint64_t capacity() const { return capacity_; }

@@ -195,13 +195,7 @@ class DiskFile final : public SegmentFile {
                                                                  : Status(system_error(path_));
   }
 
-  Status read(std::uint64_t offset, std::uint64_t length, std::string& into) const override {
-    into.resize(length);
-    return read(offset, length, into.data());
-  }
-
- private:
-  Status read(std::uint64_t offset, std::uint64_t length, char* into) const {
+  Status read(std::uint64_t offset, std::uint64_t length, char* into) const override {
     while (length > 0) {
       const ssize_t got = ::pread(buffered_.get(), into, length, static_cast<off_t>(offset));
       if (got < 0 && errno == EINTR) continue;
@@ -214,6 +208,7 @@ class DiskFile final : public SegmentFile {
     return ok();
   }
 
+ private:
   // Lets the kernel begin with what is there by now, so that a sync has little left to do. Whether
   // it goes well is the sync's to say.
   void write_back(std::uint64_t end) {
@@ -276,12 +271,11 @@ class TestFile final : public SegmentFile {
     return sync();
   }
   Status sync() override { return checked(file_->Sync(IOOptions(), nullptr)); }
-  Status read(std::uint64_t offset, std::uint64_t length, std::string& into) const override {
-    into.resize(length);
+  Status read(std::uint64_t offset, std::uint64_t length, char* into) const override {
     Slice got;
-    REPRISE_TRY(checked(file_->Read(offset, length, IOOptions(), &got, into.data(), nullptr)));
+    REPRISE_TRY(checked(file_->Read(offset, length, IOOptions(), &got, into, nullptr)));
     if (got.size() != length) return ends_before(path_, offset + length);
-    if (got.data() != into.data()) into.assign(got.data(), got.size());
+    if (got.data() != into) std::memcpy(into, got.data(), got.size());
     return ok();
   }
 
@@ -306,13 +300,12 @@ class ReadOnlyFile final : public SegmentFile {
     return refusal();
   }
   Status sync() override { return refusal(); }
-  Status read(std::uint64_t offset, std::uint64_t length, std::string& into) const override {
-    into.resize(length);
+  Status read(std::uint64_t offset, std::uint64_t length, char* into) const override {
     Slice got;
-    const auto status = file_->Read(offset, length, IOOptions(), &got, into.data(), nullptr);
+    const auto status = file_->Read(offset, length, IOOptions(), &got, into, nullptr);
     if (!status.ok()) return file_error(path_, status);
     if (got.size() != length) return ends_before(path_, offset + length);
-    if (got.data() != into.data()) into.assign(got.data(), got.size());
+    if (got.data() != into) std::memcpy(into, got.data(), got.size());
     return ok();
   }
 

@@ -27,7 +27,11 @@ class SegmentFile {
   // All that was written is durable on return.
   virtual Status sync() = 0;
   // Errc::corrupt when the file ends before. Any thread.
-  virtual Status read(std::uint64_t offset, std::uint64_t length, std::string& into) const = 0;
+  virtual Status read(std::uint64_t offset, std::uint64_t length, char* into) const = 0;
+  Status read(std::uint64_t offset, std::uint64_t length, std::string& into) const {
+    into.resize(length);
+    return read(offset, length, into.data());
+  }
 };
 
 // On a real disk. Durable writes go past the page cache, where the file system can do that: about a
