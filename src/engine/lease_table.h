@@ -1,5 +1,7 @@
 // LeaseTable: which job is out with which secret, and until when.
-// Invariants: a job has at most one lease; by_deadline_ and by_job_ hold the same leases.
+// Invariants: a job has at most one lease. Each lease of by_job_ stands in rising_ or others_ with
+// its deadline; others_ has nothing else, rising_ also deadlines of leases that have ended, which
+// are about as many as there are leases at most.
 // Nothing here is durable: leases are stored in job states, and a restart rebuilds this table.
 // Threads: the engine's only. Time: never read here.
 #pragma once
@@ -7,9 +9,11 @@
 #include <absl/container/btree_set.h>
 #include <absl/container/flat_hash_map.h>
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -50,7 +54,7 @@ class LeaseTable {
   // The lease that ended, if there was one.
   std::optional<Lease> end(JobKey job);
   void end_all_of(QueueNumber queue);
-  // Those without a deadline.
+  // Those without a deadline, in the order of their jobs. Looks at all leases.
   std::vector<Lease> endless() const;
 
   // The lease that ends first.
@@ -58,8 +62,23 @@ class LeaseTable {
   std::size_t size() const { return by_job_.size(); }
 
  private:
+  struct Deadline {
+    Timestamp at;
+    JobKey job;
+    friend auto operator<=>(const Deadline&, const Deadline&) = default;
+  };
+
+  void add(const Deadline& deadline);
+  // Of a lease that has ended already, or has another one now.
+  void forget(const Deadline& deadline);
+  bool is_over(const Deadline& deadline) const;
+  void drop_what_is_over();
+
   absl::flat_hash_map<JobKey, Lease, NeighbourHash> by_job_;
-  absl::btree_set<std::pair<Timestamp, JobKey>> by_deadline_;
+  // Most leases are as long as those before them, so that their deadlines come in rising order, and
+  // most end long before these: nothing needs to be searched for. The first is that of a lease.
+  std::deque<Deadline> rising_;
+  absl::btree_set<Deadline> others_;
 };
 
 }  // namespace reprise

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <random>
+#include <utility>
+
 namespace reprise {
 namespace {
 
@@ -77,6 +82,71 @@ TEST(LeaseTable, ALeaseEndsOnce) {
   EXPECT_EQ(leases.first(), nullptr);
   leases.grant(lease_of(kJob, 20s));
   EXPECT_EQ(leases.first()->deadline, Timestamp{20s});
+}
+
+// Released and claimed again within one step, as a worker does that gives jobs back at once.
+TEST(LeaseTable, AJobMayBeLeasedAgainUntilTheSameMoment) {
+  LeaseTable leases;
+  for (const Seq seq : {1, 2, 3}) leases.grant(lease_of({1, seq}, 10s));
+  leases.end({1, 2});
+  leases.grant(lease_of({1, 2}, 10s));
+  for (const Seq seq : {1, 2, 3}) {
+    ASSERT_NE(leases.first(), nullptr);
+    EXPECT_EQ(leases.first()->job.seq, seq);
+    leases.end({1, seq});
+  }
+  EXPECT_EQ(leases.first(), nullptr);
+}
+
+TEST(LeaseTable, EndlessOnesAreInTheOrderOfTheirJobs) {
+  LeaseTable leases;
+  for (const Seq seq : {3, 1, 2}) {
+    Lease lease = lease_of({1, seq}, 0s);
+    lease.deadline = seq == 2 ? Timestamp{10s} : kNever;
+    leases.grant(lease);
+  }
+  const auto endless = leases.endless();
+  ASSERT_EQ(endless.size(), 2U);
+  EXPECT_EQ(endless[0].job.seq, 1U);
+  EXPECT_EQ(endless[1].job.seq, 3U);
+}
+
+// Against a map that is searched through: whatever order leases begin, end and move in.
+TEST(LeaseTable, TheFirstIsThatOfASortedMap) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 dice(seed);
+    const auto below = [&](unsigned end) {
+      return std::uniform_int_distribution(0U, end - 1)(dice);
+    };
+    LeaseTable leases;
+    std::map<JobKey, Timestamp> expected;
+    Timestamp now{};
+    for (int step = 0; step < 3000; ++step) {
+      now += std::chrono::microseconds(below(3));
+      const JobKey job{1, below(200) + 1};
+      // Most are as long as the others.
+      const Timestamp until = now + (below(10) == 0 ? 1s * below(60) : 30s);
+      if (!expected.contains(job)) {
+        leases.grant({.job = job, .deadline = until});
+        expected[job] = until;
+      } else if (below(4) == 0) {
+        leases.extend(job, until);
+        expected[job] = until;
+      } else {
+        EXPECT_EQ(leases.end(job)->deadline, expected[job]);
+        expected.erase(job);
+      }
+      const Lease* first = leases.first();
+      ASSERT_EQ(first == nullptr, expected.empty());
+      if (first == nullptr) continue;
+      const auto earliest = std::ranges::min_element(
+          expected, {}, [](const auto& lease) { return std::pair(lease.second, lease.first); });
+      ASSERT_EQ(first->job, earliest->first);
+      ASSERT_EQ(first->deadline, earliest->second);
+    }
+    EXPECT_EQ(leases.size(), expected.size());
+  }
 }
 
 TEST(LeaseTable, EndsAllOfOneQueueOnly) {
