@@ -29,12 +29,7 @@ std::size_t size_of(const EndedJob& ended) { return size_of(ended.record) + size
 
 std::size_t size_of(const StatePtr& state) {
   if (!state) return 0;
-  std::size_t size = state->last_error.size() + state->worker.size();
-  for (const Attempt& attempt : state->history) {
-    size +=
-        sizeof(Attempt) + attempt.error.size() + attempt.worker.size() + attempt.error_type.size();
-  }
-  return size;
+  return state->last_error.size() + state->worker.size() + state->history.encoded().size();
 }
 
 Error located(const Error& error, std::string_view what, JobKey job) {

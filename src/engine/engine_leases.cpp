@@ -48,7 +48,7 @@ Error Engine::lease_lost(const LeaseToken& token, Timestamp now) {
     return {Errc::lease_lost, job + " is over; it was failed, and its on_failure hook is asked"};
   }
   if (const auto state = ledger_.state(token.job); state && *state && !(*state)->history.empty()) {
-    const Attempt& last = (*state)->history.back();
+    const Attempt last = (*state)->history.back();
     if (last.outcome == AttemptOutcome::lease_expired) return expired(last.ended_at);
     return {Errc::lease_lost, job + " is over; it was " + std::string(outcome_name(last.outcome))};
   }
@@ -347,14 +347,14 @@ Result<StateDraft> Engine::end_attempt(const Lease& lease, const AttemptEnd& end
   }
   // Whenever that was noticed: after a restart it may be hours later.
   const bool expired = end.outcome == AttemptOutcome::lease_expired;
-  append_to_history(state->history, {.number = state->attempts,
-                                     .generation = state->generation,
-                                     .started_at = state->lease_started_at,
-                                     .ended_at = expired ? lease.deadline : ended_at,
-                                     .outcome = end.outcome,
-                                     .worker = std::move(state->worker),
-                                     .error = end.error,
-                                     .error_type = end.error_type});
+  state->history.add({.number = state->attempts,
+                      .generation = state->generation,
+                      .started_at = state->lease_started_at,
+                      .ended_at = expired ? lease.deadline : ended_at,
+                      .outcome = end.outcome,
+                      .worker = state->worker,
+                      .error = end.error,
+                      .error_type = end.error_type});
   state->worker.clear();
   state->lease_nonce = 0;
   state->lease_started_at = {};

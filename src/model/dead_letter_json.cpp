@@ -18,7 +18,7 @@ void write_event(JsonWriter& out, const QueueName& queue, Seq seq, const JobReco
   out.end_object();
 }
 
-void write_history(JsonWriter& out, const std::vector<Attempt>& history) {
+void write_history(JsonWriter& out, const AttemptHistory& history) {
   out.key("history").begin_array();
   for (const Attempt& attempt : history) {
     out.begin_object();

@@ -28,24 +28,6 @@ std::optional<JobStatus> status_from_name(std::string_view name) {
 
 std::string_view lane_name(Lane lane) { return lane == Lane::fresh ? "fresh" : "retry"; }
 
-std::string_view outcome_name(AttemptOutcome outcome) {
-  switch (outcome) {
-    case AttemptOutcome::failed:
-      return "failed";
-    case AttemptOutcome::lease_expired:
-      return "lease_expired";
-    case AttemptOutcome::released:
-      return "released";
-    case AttemptOutcome::worker_lost:
-      return "worker_lost";
-    case AttemptOutcome::completed:
-      return "completed";
-    case AttemptOutcome::buried:
-      return "buried";
-  }
-  return "unknown";
-}
-
 std::string_view death_reason_name(DeathReason reason) {
   return kReasonNames[static_cast<std::size_t>(reason)];
 }
@@ -89,11 +71,6 @@ std::uint64_t JobRecord::byte_size() const {
   if (scheduling.fairness_key != kDefaultFairnessKey) size += scheduling.fairness_key.size();
   for (const std::string& throttle : scheduling.throttle_keys) size += throttle.size();
   return size;
-}
-
-void append_to_history(std::vector<Attempt>& history, Attempt attempt) {
-  if (history.size() >= kHistoryKept) history.erase(history.begin() + 1);
-  history.push_back(std::move(attempt));
 }
 
 JobStatus effective_status(const JobState* state, Timestamp now) {

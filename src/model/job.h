@@ -13,6 +13,7 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "model/attempt_history.h"
 
 namespace reprise {
 
@@ -69,33 +70,6 @@ struct JobRecord {
 };
 using RecordPtr = std::shared_ptr<const JobRecord>;
 
-enum class AttemptOutcome : std::uint8_t {
-  failed = 0,
-  lease_expired = 1,
-  released = 2,
-  worker_lost = 3,  // somebody else saw the worker end
-  completed = 4,    // only of jobs that are kept after it
-  buried = 5,       // put aside by who had it
-};
-std::string_view outcome_name(AttemptOutcome outcome);
-
-// One lease that has ended.
-struct Attempt {
-  std::uint32_t number{};        // 1 for the job's first lease
-  std::uint32_t generation = 1;  // of the job at that time
-  Timestamp started_at;
-  Timestamp ended_at;
-  AttemptOutcome outcome{};
-  std::string worker;
-  std::string error;
-  std::string error_type;
-  friend bool operator==(const Attempt&, const Attempt&) = default;
-};
-
-// Keeps the first attempt and the last nine: how it began and how it goes.
-inline constexpr std::size_t kHistoryKept = 10;
-void append_to_history(std::vector<Attempt>& history, Attempt attempt);
-
 enum class DeathReason : std::uint8_t {
   none = 0,
   max_attempts = 1,
@@ -134,7 +108,7 @@ struct JobState {
   Timestamp first_attempt_at{};
   std::string last_error;
   std::string last_error_type;
-  std::vector<Attempt> history;
+  AttemptHistory history;
   // When it came to its queue again, by a manual retry or from another queue: what its ttl counts
   // from then; zero: it never left.
   Timestamp returned_at{};

@@ -10,7 +10,6 @@ namespace reprise {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::ElementsAre;
 
 constexpr Timestamp kNow{1000s};
 
@@ -58,26 +57,6 @@ TEST(JobState, LaneFollowsFailures) {
   EXPECT_EQ(JobState{}.lane(), Lane::fresh);
   EXPECT_EQ(JobState{.attempts = 5}.lane(), Lane::fresh) << "releases are no failures";
   EXPECT_EQ(JobState{.failures = 1}.lane(), Lane::retry);
-}
-
-std::vector<std::uint32_t> numbers_after(std::uint32_t attempts) {
-  std::vector<Attempt> history;
-  for (std::uint32_t number = 1; number <= attempts; ++number) {
-    append_to_history(history, {.number = number});
-  }
-  std::vector<std::uint32_t> numbers;
-  for (const Attempt& attempt : history) numbers.push_back(attempt.number);
-  return numbers;
-}
-
-TEST(History, KeepsAllOfTen) {
-  EXPECT_THAT(numbers_after(0), ElementsAre());
-  EXPECT_THAT(numbers_after(10), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
-}
-
-TEST(History, KeepsTheFirstAndTheLastNineOfMore) {
-  EXPECT_THAT(numbers_after(11), ElementsAre(1, 3, 4, 5, 6, 7, 8, 9, 10, 11));
-  EXPECT_THAT(numbers_after(1000), ElementsAre(1, 992, 993, 994, 995, 996, 997, 998, 999, 1000));
 }
 
 TEST(EffectiveStatus, OfAJobWithoutAStateIsPending) {

@@ -95,42 +95,14 @@ Result<JobState> decode_state(std::string_view bytes, Checksum checksum);
 
 constexpr std::size_t kVarint32BytesMax = 5;
 
-std::size_t encoded_size_max(const Attempt& attempt) {
-  return 2 * kVarint32BytesMax + 8 + 8 + 1 + bytes_size(attempt.worker.size()) +
-         bytes_size(attempt.error.size()) + bytes_size(attempt.error_type.size());
-}
-
 std::size_t encoded_size_max(const JobState& state) {
   std::size_t size = kFrameBytes + 1 + 3 * kVarint32BytesMax + 7 * 8 + 2;
   size += bytes_size(state.worker.size()) + bytes_size(state.last_error.size());
   size += bytes_size(state.last_error_type.size()) + bytes_size(state.origin_queue.size());
   size += bytes_size(state.death_note.size()) + bytes_size(state.hook_version.size());
   size += varint_size(state.history.size());
-  for (const Attempt& attempt : state.history) size += encoded_size_max(attempt);
+  size += state.history.encoded().size();
   return size;
-}
-
-void write_attempt(RecordWriter& out, const Attempt& attempt) {
-  out.varint(attempt.number);
-  out.varint(attempt.generation);
-  out.time(attempt.started_at);
-  out.time(attempt.ended_at);
-  out.enumerator(attempt.outcome);
-  out.bytes(attempt.worker);
-  out.bytes(attempt.error);
-  out.bytes(attempt.error_type);
-}
-
-// Fields are read in the order in which they are written here: the braces fix that order.
-Attempt read_attempt(RecordReader& in) {
-  return Attempt{.number = in.varint32(),
-                 .generation = in.varint32(),
-                 .started_at = in.time(),
-                 .ended_at = in.time(),
-                 .outcome = in.enumerator(AttemptOutcome::buried),
-                 .worker = in.text(),
-                 .error = in.text(),
-                 .error_type = in.text()};
 }
 
 }  // namespace
@@ -250,7 +222,7 @@ void encode_state(const JobState& state, std::string& bytes) {
   out.bytes(state.last_error);
   out.bytes(state.last_error_type);
   out.varint(state.history.size());
-  for (const Attempt& attempt : state.history) write_attempt(out, attempt);
+  out.encoded(state.history.encoded());
   out.time(state.returned_at);
   out.bytes(state.origin_queue);
   out.enumerator(state.death_reason);
@@ -283,9 +255,9 @@ Result<JobState> decode_state(std::string_view bytes, Checksum checksum) {
   state.first_attempt_at = in->time();
   state.last_error = in->text();
   state.last_error_type = in->text();
-  const std::size_t attempts = in->count();
-  state.history.reserve(std::min(attempts, kHistoryKept));
-  for (std::size_t i = 0; i < attempts; ++i) state.history.push_back(read_attempt(*in));
+  auto history = AttemptHistory::read(*in, in->count());
+  if (!history) return corrupt_record("state", "its fields do not add up");
+  state.history = *std::move(history);
   state.returned_at = in->time();
   state.origin_queue = in->text();
   state.death_reason = in->enumerator(DeathReason::buried);

@@ -212,7 +212,7 @@ Result<Extended> Model::extend(const ExtendItem& item, Timestamp now) {
 
 void Model::end_attempt(Job& job, AttemptOutcome outcome, const FailItem& how, Timestamp now) {
   JobState& state = job.state;
-  std::vector<Attempt>& history = state.history;
+  std::vector<Attempt> history(state.history.begin(), state.history.end());
   history.push_back(
       {.number = state.attempts,
        .generation = state.generation,
@@ -223,6 +223,7 @@ void Model::end_attempt(Job& job, AttemptOutcome outcome, const FailItem& how, T
        .error = how.error,
        .error_type = how.error_type});
   if (history.size() > 10) history.erase(history.begin() + 1);  // the first and the last nine
+  state.history = AttemptHistory(history);
   state.worker.clear();
   state.lease_nonce = 0;
   state.lease_started_at = {};
