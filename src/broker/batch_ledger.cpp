@@ -16,6 +16,8 @@ using storage::Keyspace;
 constexpr std::size_t kEntryOverhead = 320;
 
 constexpr std::uint32_t kWindowMax = 255;
+constexpr std::uint32_t kWindowLeftBehind = 31;
+constexpr Seq kLeftBehindMax = 1024;
 constexpr std::uint32_t kSpanMax = 16;
 constexpr std::uint64_t kPrefetchedSeqs = 1024;
 constexpr std::uint64_t kWindowShareOfCache = 8;
@@ -77,7 +79,7 @@ Result<RecordPtr> BatchLedger::record(JobKey job) {
   ++misses_;
   if (const std::uint32_t window = window_for(read_patterns_, job); window > 1) {
     read_ahead(job, window);
-    if (window == kWindowMax) prefetch(job.queue);
+    if (window == kWindowMax) prefetch(Keyspace::jobs, read_patterns_[job.queue], job.queue);
     Entry& filled = entry_of(job);
     if (filled.record) {
       RecordPtr record = *filled.record;
@@ -98,11 +100,17 @@ Result<RecordPtr> BatchLedger::load_record(JobKey job) {
   return *loaded;
 }
 
-// Doubles its steps as long as the queue is read forwards, and falls back when it is not.
+// Doubles its steps as long as the queue is read forwards, and falls back when it is not. Jobs that
+// several workers ended at a time are read in groups that stand nearly in order: of one that was
+// left behind some are read, and then it goes on.
 std::uint32_t BatchLedger::window_for(ReadPatterns& patterns, JobKey job) {
   if (patterns.size() >= kReadPatternsMax) patterns.clear();
   ReadPattern& pattern = patterns[job.queue];
-  pattern.window = job.seq > pattern.last ? std::min(2 * pattern.window + 1, kWindowMax) : 1;
+  const bool forwards = job.seq > pattern.last;
+  if (!forwards && pattern.last - job.seq <= kLeftBehindMax && pattern.window > kWindowLeftBehind) {
+    return kWindowLeftBehind;
+  }
+  pattern.window = forwards ? std::min(2 * pattern.window + 1, kWindowMax) : 1;
   pattern.last = job.seq;
   return pattern.window;
 }
@@ -181,15 +189,14 @@ void BatchLedger::read_dead_ahead(JobKey job, std::uint32_t window) {
 }
 
 // Lets storage prepare what comes behind the records that were read last.
-void BatchLedger::prefetch(QueueNumber queue) {
-  ReadPattern& pattern = read_patterns_[queue];
+void BatchLedger::prefetch(Keyspace keyspace, ReadPattern& pattern, QueueNumber queue) {
   const Seq next = pattern.last + 1;
   const bool is_ahead = pattern.prefetched > next + kPrefetchedSeqs &&
                         pattern.prefetched <= next + 2 * kPrefetchedSeqs;
   if (is_ahead) return;
   const Seq begin = std::clamp(pattern.prefetched, next, next + kPrefetchedSeqs);
   pattern.prefetched = begin + kPrefetchedSeqs;
-  storage_.prefetch(Keyspace::jobs, storage::job_key({queue, begin}),
+  storage_.prefetch(keyspace, storage::job_key({queue, begin}),
                     storage::job_key({queue, pattern.prefetched}));
 }
 
@@ -228,6 +235,7 @@ Result<EndedJob> BatchLedger::dead(JobKey job) {
   if (const Entry& entry = entry_of(job); entry.dead) return *entry.dead;
   if (const std::uint32_t window = window_for(dead_patterns_, job); window > 1) {
     read_dead_ahead(job, window);
+    if (window == kWindowMax) prefetch(Keyspace::dead, dead_patterns_[job.queue], job.queue);
     if (const Entry& filled = entry_of(job); filled.dead) {
       EndedJob dead = *filled.dead;
       evict();

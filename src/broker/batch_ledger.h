@@ -109,7 +109,7 @@ class BatchLedger final : public Ledger {
   static void adapt_span(ReadPattern& pattern, std::uint32_t window, std::uint32_t missing);
   void read_ahead(JobKey job, std::uint32_t window);
   void read_dead_ahead(JobKey job, std::uint32_t window);
-  void prefetch(QueueNumber queue);
+  void prefetch(storage::Keyspace keyspace, ReadPattern& pattern, QueueNumber queue);
   Entry& entry_of(JobKey job);
   Entry& changed_entry(JobKey job);
   // For a state that is no longer the job's.

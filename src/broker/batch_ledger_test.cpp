@@ -353,6 +353,34 @@ TEST(BatchLedgerDead, ThoseThatAreReadInOrderAreReadInLargeSteps) {
   EXPECT_LE(cold.cached_bytes(), 2U << 20);
 }
 
+// Buried by several workers at a time, say. Storage is told of those behind them, too.
+TEST(BatchLedgerDead, GroupsThatStandNearlyInOrderAreReadInLargeSteps) {
+  constexpr Seq kJobs = 9'600;
+  constexpr Seq kGroup = 32;
+  test::GatedStorage storage;
+  BatchLedger ledger(storage, /*cache_bytes=*/1 << 20);
+  for (Seq seq = 1; seq <= kJobs; ++seq) {
+    ledger.bury({1, seq}, {record_of("payload"), std::make_shared<JobState>()});
+  }
+  auto [number, changes] = ledger.seal();
+  ASSERT_TRUE(BrokerCore::commit(storage, changes, storage::Durability::synced).has_value());
+
+  BatchLedger cold(storage, /*cache_bytes=*/1 << 20);
+  const int gets = storage.gets();
+  const auto read_group = [&](Seq group) {
+    for (Seq place = 1; place <= kGroup; ++place) {
+      ASSERT_TRUE(cold.dead({1, group * kGroup + place})->record);
+    }
+  };
+  // Each other one comes before the one in front of it.
+  for (Seq group = 0; group < kJobs / kGroup; group += 2) {
+    read_group(group + 1);
+    read_group(group);
+  }
+  EXPECT_LE(storage.gets() - gets, 200);
+  EXPECT_FALSE(storage.prefetched().empty());
+}
+
 TEST_F(BatchLedgerReadAhead, AQueueThatIsReadBackwardsIsNot) {
   for (Seq seq = kJobs; seq > kJobs - 100; --seq) ASSERT_TRUE(cold.record(job(seq)));
   EXPECT_EQ(cold.misses(), 100U);

@@ -11,7 +11,8 @@ using namespace session;
 constexpr Duration kDeadlineSoon = std::chrono::seconds(1);
 constexpr Duration kForever = std::chrono::hours(24 * 365 * 100);
 constexpr std::uint32_t kClaimedAtOnce = 1000;
-constexpr std::size_t kKickedAtOnce = 1000;
+// Others have their turn in between.
+constexpr std::size_t kKickedAtOnce = 250;
 constexpr std::string_view kAskedBy = "beanstalk";
 
 // What clients of the protocol expect of a tube: a job whose time ran out is there again.
@@ -476,36 +477,39 @@ Sessions::Step Sessions::apply(Session& session, Kick& command, Timestamp now) {
     answer(session, Kicked{session.kicked});
     return Step::answered;
   }
-  host_.find_dead(*engine_.find_queue(queue), std::nullopt,
-                  std::min<std::uint64_t>(command.most, kKickedAtOnce),
-                  [this, id = session.id](Result<std::vector<Ended>> found, Timestamp at) {
-                    kick_dead(id, std::move(found), at);
-                  });
+  find_dead(session, *engine_.find_queue(queue), std::nullopt, command.most);
   return Step::waits;
 }
 
+void Sessions::find_dead(Session& session, QueueNumber queue,
+                         std::optional<storage::EndingKey> after, std::uint64_t most) {
+  session.dead_asked_for = std::min<std::uint64_t>(most, kKickedAtOnce);
+  host_.find_dead(queue, after, session.dead_asked_for,
+                  [this, id = session.id](Result<std::vector<Ended>> found, Timestamp now) {
+                    kick_dead(id, std::move(found), now);
+                  });
+}
+
+// The next ones are looked for while these are kicked.
 void Sessions::kick_dead(SessionId id, Result<std::vector<Ended>> found, Timestamp now) {
   Session* session = find(id);
   if (session == nullptr) return;
   Kick& command = std::get<Kick>(session->line.front());
-  if (found && !found->empty()) {
+  if (found && !found->empty() && command.most > 0) {
+    const storage::EndingKey last = found->back().key;
+    const bool were_all = found->size() < session->dead_asked_for;
+    const bool looks_on = !were_all && command.most > found->size();
+    if (looks_on) find_dead(*session, last.queue, last, command.most - found->size());
     SelectionCommand retry{.queue = name(*session, command.queue),
                            .asked_by = std::string(kAskedBy)};
     retry.jobs.reserve(found->size());
     for (const Ended& dead : *found) retry.jobs.push_back({.seq = dead.key.seq});
     const auto reply = engine_.retry(retry, now);
-    const std::uint64_t done = reply ? reply->done : 0;
-    session->kicked += done;
-    command.most -= done;
-    const bool more = found->size() >= kKickedAtOnce && command.most > 0;
-    if (reply && more) {
-      host_.find_dead(found->back().key.queue, found->back().key,
-                      std::min<std::uint64_t>(command.most, kKickedAtOnce),
-                      [this, id](Result<std::vector<Ended>> next, Timestamp at) {
-                        kick_dead(id, std::move(next), at);
-                      });
-      return;
-    }
+    session->kicked += reply ? reply->done : 0;
+    command.most -= reply ? reply->done : command.most;
+    if (looks_on) return;
+    // Some could not be kicked.
+    if (!were_all && command.most > 0) return find_dead(*session, last.queue, last, command.most);
   }
   answer(*session, Kicked{session->kicked});
   go_on(*session, now);

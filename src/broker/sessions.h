@@ -28,8 +28,9 @@ class Sessions {
   struct Host {
     std::function<ClaimId()> next_claim;
     std::function<RequestId()> next_request;
-    // The dead of a queue, longest dead first, behind `after` (nothing: from the start), when all
-    // that was applied before is in storage. Calls back on the engine's thread.
+    // The dead of a queue, longest dead first, behind `after`: at once, since they were there when
+    // that one was found. Nothing: from the start, when all that was applied before is in storage.
+    // Calls back on the engine's thread.
     using DeadFound = absl::AnyInvocable<void(Result<std::vector<Ended>>, Timestamp now)>;
     std::function<void(QueueNumber queue, std::optional<storage::EndingKey> after, std::size_t most,
                        DeadFound found)>
@@ -80,6 +81,7 @@ class Sessions {
     std::optional<ClaimId> claim;
     // Of a kick under way.
     std::uint64_t kicked = 0;
+    std::size_t dead_asked_for = 0;
     std::string last_queue;  // where its jobs were found last
   };
   // Whether a command has been answered, or waits.
@@ -121,6 +123,8 @@ class Sessions {
 
   Result<LeaseToken> token_of(const Session& session, Seq seq) const;
   Status drop(Session& session, Seq seq, Timestamp now);
+  void find_dead(Session& session, QueueNumber queue, std::optional<storage::EndingKey> after,
+                 std::uint64_t most);
   void kick_dead(SessionId id, Result<std::vector<Ended>> found, Timestamp now);
   // Some of them. True: that was all.
   bool kick_delayed(Session& session, session::Kick& command, Timestamp now);

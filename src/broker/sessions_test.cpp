@@ -334,6 +334,51 @@ TEST_F(SessionsTest, KickOfManyGoesOnPageByPage) {
   EXPECT_EQ(count(JobStatus::pending), kJobs - 1);
 }
 
+// Those found ahead may be gone by the time it is their turn; others take their place.
+TEST_F(SessionsTest, KickLooksForTheNextOnesWhileItKicks) {
+  constexpr std::uint32_t kJobs = 700;
+  ask(put(std::vector<std::string>(kJobs, "x")), reserve(kJobs));
+  session::Bury all;
+  for (Seq seq = 1; seq <= kJobs; ++seq) all.items.push_back({seq, 5});
+  ask(all);
+  const auto take_look = [&] {
+    Look look = std::move(looks_.at(0));
+    looks_.erase(looks_.begin());
+    return look;
+  };
+  sessions_->submit(kMine, {Kick{"default", 600}}, now());
+  Look first = take_look();
+  EXPECT_EQ(first.after, std::nullopt);
+  first.found(dead_of(first), now());
+  EXPECT_EQ(count(JobStatus::dead), kJobs - first.most);
+  ASSERT_EQ(looks_.size(), 1U) << "it need not wait until these are stored";
+  Look second = take_look();
+  std::vector<Ended> found = dead_of(second);
+  const Seq gone = found.back().key.seq;
+  EXPECT_THAT(ask_as(kOther, Delete{{gone}}), ElementsAre("deleted ok"));
+  second.found(std::move(found), now());
+  EXPECT_THAT(replies(), ElementsAre("kicked 600"));
+  EXPECT_EQ(count(JobStatus::pending), 600U);
+  EXPECT_EQ(count(JobStatus::dead), kJobs - 601);
+}
+
+TEST_F(SessionsTest, KickEndsWhenTheDeadCannotBeRead) {
+  constexpr std::uint32_t kJobs = 300;
+  ask(put(std::vector<std::string>(kJobs, "x")), reserve(kJobs));
+  session::Bury all;
+  for (Seq seq = 1; seq <= kJobs; ++seq) all.items.push_back({seq, 5});
+  ask(all);
+  sessions_->submit(kMine, {Kick{"default", kJobs}}, now());
+  Look first = std::move(looks_.at(0));
+  looks_.clear();
+  first.found(dead_of(first), now());
+  ASSERT_EQ(looks_.size(), 1U);
+  Look second = std::move(looks_.at(0));
+  looks_.clear();
+  second.found(Error{Errc::overloaded, "too many reads are waiting"}, now());
+  EXPECT_THAT(replies(), ElementsAre("kicked 250"));
+}
+
 TEST_F(SessionsTest, KickTakesThoseThatWaitWhenNobodyIsDead) {
   ask(put({"a", "b"}, {.delay = seconds(60)}));
   EXPECT_THAT(ask(Kick{"default", 1}, reserve(2)),

@@ -84,7 +84,7 @@ void ThreadedBroker::tell_sessions() {
   }
 }
 
-// Like a reply it waits for the batch, and then reads what is in storage.
+// What stands behind `after` is in storage. The rest waits for the batch, as a reply does.
 void ThreadedBroker::find_dead(QueueNumber queue, std::optional<storage::EndingKey> after,
                                std::size_t most, Sessions::Host::DeadFound found) {
   auto shared = std::make_shared<Sessions::Host::DeadFound>(std::move(found));
@@ -93,7 +93,7 @@ void ThreadedBroker::find_dead(QueueNumber queue, std::optional<storage::EndingK
       (*shared)(std::move(dead), now);
     });
   };
-  open_replies_.emplace_back([this, queue, after, most, come_back] {
+  auto look = [this, queue, after, most, come_back] {
     const bool posted = reader_.post([this, queue, after, most, come_back] {
       const auto snapshot = storage_.snapshot();
       const Endings dead(*snapshot, queue, storage::EndKind::dead);
@@ -102,7 +102,9 @@ void ThreadedBroker::find_dead(QueueNumber queue, std::optional<storage::EndingK
       come_back(dead.oldest(from, dead.end(), most));
     });
     if (!posted) come_back(Error{Errc::overloaded, "too many reads are waiting"});
-  });
+  };
+  if (after) return look();
+  open_replies_.emplace_back(std::move(look));
 }
 
 }  // namespace reprise
