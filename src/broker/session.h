@@ -191,6 +191,9 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void deliver(std::vector<Reply> replies) = 0;
+  // What was delivered, to this and other sinks, was all of a batch. Follows each deliver() sooner
+  // or later.
+  virtual void delivered() {}
 };
 
 }  // namespace session

@@ -76,12 +76,12 @@ void ThreadedBroker::close_session(SessionId session) {
 }
 
 void ThreadedBroker::tell_sessions() {
-  for (Sessions::Told& told : sessions_->take_replies()) {
-    open_replies_.emplace_back(
-        [sink = std::move(told.sink), replies = std::move(told.replies)]() mutable {
-          sink->deliver(std::move(replies));
-        });
-  }
+  std::vector<Sessions::Told> all = sessions_->take_replies();
+  if (all.empty()) return;
+  open_replies_.emplace_back([all = std::move(all)]() mutable {
+    for (Sessions::Told& told : all) told.sink->deliver(std::move(told.replies));
+    for (const Sessions::Told& told : all) told.sink->delivered();
+  });
 }
 
 // What stands behind `after` is in storage. The rest waits for the batch, as a reply does.

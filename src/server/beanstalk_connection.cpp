@@ -54,17 +54,31 @@ std::string worker_name(const tcp::socket& socket) {
   return error ? "beanstalk" : fmt::format("beanstalk {}", endpoint_text(peer));
 }
 
-// Hands replies over to the connection's thread.
+// What is to be sent, about.
+std::size_t size_of(const std::vector<session::Reply>& replies) {
+  constexpr std::size_t kLineBytes = 32;
+  std::size_t size = replies.size() * kLineBytes;
+  for (const session::Reply& reply : replies) {
+    const auto* reserved = std::get_if<session::Reserved>(&reply);
+    if (reserved == nullptr) continue;
+    for (const ClaimedJob& job : reserved->jobs) size += kLineBytes + job.record->payload.size();
+  }
+  return size;
+}
+
+// Hands replies over to the connection.
 class ReplySink final : public session::Sink {
  public:
   ReplySink(std::shared_ptr<BeanstalkIo> io, std::weak_ptr<BeanstalkConnection> connection)
       : io_(std::move(io)), connection_(std::move(connection)) {}
 
   void deliver(std::vector<session::Reply> replies) override {
-    io_->mailbox().post([connection = connection_, replies = std::move(replies)] {
+    const std::size_t bytes = size_of(replies);
+    io_->leave_mail(bytes, [connection = connection_, replies = std::move(replies)] {
       if (const auto self = connection.lock()) self->take(replies);
     });
   }
+  void delivered() override { io_->mail_is_complete(); }
 
  private:
   const std::shared_ptr<BeanstalkIo> io_;
@@ -95,6 +109,7 @@ bool BeanstalkConnection::may_read() const {
 void BeanstalkConnection::wait_for_input() {
   if (std::exchange(read_pending_, true)) return;
   socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](const ErrorCode& error) {
+    const auto turn = self->io_->turn();
     self->on_input(error);
   });
 }
@@ -230,6 +245,7 @@ void BeanstalkConnection::send() {
 void BeanstalkConnection::wait_for_room() {
   write_pending_ = true;
   socket_.async_wait(tcp::socket::wait_write, [self = shared_from_this()](const ErrorCode& error) {
+    const auto turn = self->io_->turn();
     self->write_pending_ = false;
     if (error && !self->closed_) return self->close();
     self->proceed();

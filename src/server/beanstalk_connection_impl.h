@@ -5,7 +5,7 @@
 // When the peer has said all (quit, or the end of its stream) or the server drains, it closes as
 // soon as everything is answered and sent. A reserve that waits is then not waited for, unless it
 // was followed by a quit and the peer is still there.
-// Threads: all on its BeanstalkIo's thread, or none, once that is gone.
+// Threads: whoever has the turn of its BeanstalkIo; once that is gone, none.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>

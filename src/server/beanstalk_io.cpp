@@ -21,6 +21,7 @@ constexpr std::size_t kReadBytes = 256 << 10;
 constexpr std::int64_t kMaxBytesUnderWay = 256LL << 20;
 constexpr std::int64_t kMaxPartialBytes = 256LL << 20;
 constexpr milliseconds kTryAgainAfter{2};
+constexpr std::size_t kBytesSentByBroker = 32 << 10;
 constexpr milliseconds kTickInterval{100};
 
 std::string random_id() {
@@ -52,7 +53,12 @@ BeanstalkIo::BeanstalkIo(Broker& broker, BeanstalkServerOptions options)
       id_(random_id()),
       started_at_(broker.now()),
       keep_running_(context_.get_executor()),
-      mailbox_([this] { boost::asio::post(context_, [this] { read_mail(); }); }),
+      mailbox_([this] {
+        boost::asio::post(context_, [this] {
+          const auto turn = this->turn();
+          read_mail();
+        });
+      }),
       retry_timer_(context_),
       tick_timer_(context_),
       read_buffer_(kReadBytes) {}
@@ -107,6 +113,7 @@ void BeanstalkIo::learn_earlier_counts() {
 
 void BeanstalkIo::begin_drain() {
   boost::asio::post(context_, [this] {
+    const auto turn = this->turn();
     draining_ = true;
     // First all of them: what one gives back when it closes is not for another that waits.
     for (const auto& connection : all_connections()) connection->end_waits();
@@ -116,6 +123,7 @@ void BeanstalkIo::begin_drain() {
 
 void BeanstalkIo::stop() {
   boost::asio::post(context_, [this] {
+    const auto turn = this->turn();
     draining_ = true;
     for (const auto& connection : all_connections()) connection->close();
     retrying_.clear();
@@ -124,7 +132,24 @@ void BeanstalkIo::stop() {
     keep_running_.reset();
   });
   thread_.join();
+  const auto turn = this->turn();
   mailbox_.close();
+}
+
+void BeanstalkIo::leave_mail(std::size_t bytes, Mailbox::Letter letter) {
+  bytes_left_ += bytes;
+  mailbox_.leave(std::move(letter));
+}
+
+// To wake its thread takes as long as sending a few replies. More of them are for that thread:
+// whoever commits has the next batch to write.
+void BeanstalkIo::mail_is_complete() {
+  const std::size_t bytes = bytes_left_.exchange(0);
+  if (bytes == 0) return;  // it has been told
+  if (bytes <= kBytesSentByBroker) {
+    if (const std::unique_lock turn(turn_, std::try_to_lock); turn) return read_mail();
+  }
+  mailbox_.wake();
 }
 
 BeanstalkStats BeanstalkIo::stats() const {
@@ -137,6 +162,7 @@ BeanstalkStats BeanstalkIo::stats() const {
 }
 
 void BeanstalkIo::adopt(boost::asio::ip::tcp::socket socket) {
+  const auto turn = this->turn();
   // The protocol has no word for "too many": the socket closes itself.
   if (draining_ || connections_.size() >= options_.max_connections) return;
   auto connection = std::make_shared<BeanstalkConnection>(shared_from_this(), std::move(socket));
@@ -176,6 +202,7 @@ void BeanstalkIo::wake(std::shared_ptr<BeanstalkConnection> connection) {
   awake_.push_back(std::move(connection));
   if (std::exchange(wakes_soon_, true)) return;
   boost::asio::post(context_, [this] {
+    const auto turn = this->turn();
     wakes_soon_ = false;
     let_awake_proceed();
   });
@@ -184,9 +211,11 @@ void BeanstalkIo::wake(std::shared_ptr<BeanstalkConnection> connection) {
 void BeanstalkIo::attend_soon() {
   if (std::exchange(attends_soon_, true)) return;
   boost::asio::post(context_, [this] {
-    attends_soon_ = false;
+    {
+      const auto turn = this->turn();
+      attends_soon_ = false;
+    }
     broker_.attend();
-    read_mail();  // the answers may be there already
   });
 }
 
@@ -205,7 +234,9 @@ void BeanstalkIo::try_later(std::shared_ptr<BeanstalkConnection> connection) {
   if (retrying_.size() > 1) return;
   retry_timer_.expires_after(kTryAgainAfter);
   retry_timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) submit_again();
+    if (error) return;
+    const auto turn = this->turn();
+    submit_again();
   });
 }
 
@@ -221,6 +252,7 @@ void BeanstalkIo::want_ticks() {
 void BeanstalkIo::schedule_tick() {
   tick_timer_.expires_after(kTickInterval);
   tick_timer_.async_wait([this](const boost::system::error_code& error) {
+    const auto turn = this->turn();
     if (!error && keep_running_.owns_work()) tick();
   });
 }

@@ -1,7 +1,8 @@
 // BeanstalkIo: the thread of a beanstalk server, its connections and what they share.
 // It outlives its connections and their sessions: a broker that answers late still finds it.
-// Threads: start(), begin_drain() and stop() from the server's owner; mailbox() and stats() from
-// any; all else from its own thread.
+// Threads: one of its own waits for input and applies what came. Replies are sent by it, too, or,
+// if they are few and it is at rest, by the broker's thread that has committed them: one of the two
+// at a time has the turn.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -14,6 +15,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
@@ -34,16 +36,26 @@ class BeanstalkIo final : public BeanstalkHub, public std::enable_shared_from_th
  public:
   BeanstalkIo(Broker& broker, BeanstalkServerOptions options);
 
+  // By the server's owner.
   void start();
   void begin_drain();
   void stop();
+
+  // Any thread.
   ConnectionGate& gate() { return gate_; }
   boost::asio::io_context& context() { return context_; }
   Mailbox& mailbox() { return mailbox_; }
   BeanstalkStats stats() const;
 
-  // Its own thread.
+  // By its own thread.
   void adopt(boost::asio::ip::tcp::socket socket);
+  // By the broker: replies, with so many bytes to be sent; and that those of a commit are all
+  // there.
+  void leave_mail(std::size_t bytes, Mailbox::Letter letter);
+  void mail_is_complete();
+
+  // To be held by whoever calls what follows, and all of its connections.
+  std::unique_lock<std::mutex> turn() { return std::unique_lock(turn_); }
   void forget(const BeanstalkConnection& connection);
   Broker& broker() { return broker_; }
   BeanstalkLimits limits() const;
@@ -92,10 +104,12 @@ class BeanstalkIo final : public BeanstalkHub, public std::enable_shared_from_th
   boost::asio::steady_timer retry_timer_;
   boost::asio::steady_timer tick_timer_;
   std::thread thread_;
-  // Written by its own thread only.
+  std::atomic<std::size_t> bytes_left_{0};  // with leave_mail(), since the last mail_is_complete()
+  std::mutex turn_;
+  // Written by whoever has the turn.
   std::atomic<std::uint64_t> connection_count_{0};
   std::array<std::atomic<std::uint64_t>, kBeanstalkVerbCount> commands_{};
-  // Its own thread's.
+  // Protected by turn_.
   absl::flat_hash_map<const BeanstalkConnection*, std::shared_ptr<BeanstalkConnection>>
       connections_;
   absl::flat_hash_map<std::string, std::uint64_t> pauses_;  // by tube

@@ -17,6 +17,19 @@ void Mailbox::post(Letter letter) {
   letter();
 }
 
+void Mailbox::leave(Letter letter) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closed_) return letters_.push_back(std::move(letter));
+  }
+  letter();
+}
+
+void Mailbox::wake() {
+  const std::lock_guard lock(mutex_);
+  if (!closed_ && !letters_.empty()) wake_();
+}
+
 void Mailbox::drain() {
   {
     const std::lock_guard lock(mutex_);

@@ -4,7 +4,7 @@
 //
 // Once closed, its thread is gone, and post() runs the letter on the caller's thread: a broker that
 // answers late must still be able to give back what nobody can receive any more.
-// Threads: post() from any; drain() and close() from the owner.
+// Threads: drain() and close() from the owner; the rest from any.
 #pragma once
 
 #include <absl/functional/any_invocable.h>
@@ -24,6 +24,10 @@ class Mailbox {
   explicit Mailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   void post(Letter letter);
+  // The same without a wake-up: for whoever sees to it that the box is emptied.
+  void leave(Letter letter);
+  // Wakes the owner if there are letters.
+  void wake();
   void drain();
   // Runs what is left, and from then on nothing waits.
   void close();

@@ -47,6 +47,26 @@ TEST(Mailbox, ClosingReadsWhatIsLeftAndLaterLettersAreReadAtOnce) {
   EXPECT_EQ(wakes, 1);
 }
 
+TEST(Mailbox, ALetterThatWasLeftWakesNobodyUntilItIsAsked) {
+  int wakes = 0;
+  int read = 0;
+  Mailbox mailbox([&] { ++wakes; });
+  mailbox.wake();
+  EXPECT_EQ(wakes, 0) << "there is nothing to read";
+  mailbox.leave([&] { ++read; });
+  mailbox.leave([&] { ++read; });
+  EXPECT_EQ(wakes, 0);
+  mailbox.wake();
+  EXPECT_EQ(wakes, 1);
+  mailbox.drain();
+  EXPECT_EQ(read, 2);
+  mailbox.wake();
+  EXPECT_EQ(wakes, 1);
+  mailbox.close();
+  mailbox.leave([&] { ++read; });
+  EXPECT_EQ(read, 3) << "nobody else would";
+}
+
 TEST(Mailbox, LosesNothingFromSeveralThreads) {
   constexpr int kLetters = 1000;
   std::atomic<bool> woken = false;

@@ -604,6 +604,7 @@ class FakeBroker final : public Broker {
   void send_to_session(SessionId id, std::vector<session::Reply> replies) {
     callbacks_.push_back([sink = sessions_.at(id).sink, replies = std::move(replies)]() mutable {
       sink->deliver(std::move(replies));
+      sink->delivered();
     });
     changed_.notify_all();
   }
