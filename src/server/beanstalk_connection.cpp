@@ -108,26 +108,47 @@ bool BeanstalkConnection::may_read() const {
 
 void BeanstalkConnection::wait_for_input() {
   if (std::exchange(read_pending_, true)) return;
-  socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](const ErrorCode& error) {
-    const auto turn = self->io_->turn();
-    self->on_input(error);
-  });
+  socket_.async_read_some(boost::asio::buffer(front_),
+                          [self = shared_from_this()](const ErrorCode& error, std::size_t bytes) {
+                            const auto turn = self->io_->turn();
+                            self->on_input(error, bytes);
+                          });
 }
 
-void BeanstalkConnection::on_input(const ErrorCode& error) {
+void BeanstalkConnection::on_input(const ErrorCode& error, std::size_t bytes) {
   read_pending_ = false;
   if (closed_) return;
+  if (error == boost::asio::error::eof) {
+    on_peer_done();
+    return proceed();
+  }
   if (error) return close();
-  for (int i = 0; i < kReadsInTurn && may_read() && read_once(); ++i) {
+  if (bytes < front_.size()) {
+    hear({front_.data(), bytes});
+  } else {
+    std::ranges::copy(front_, io_->read_buffer().begin());
+    bool has_more = read_once(bytes);
+    for (int i = 1; i < kReadsInTurn && has_more && may_read(); ++i) has_more = read_once(0);
   }
   proceed();
 }
 
-bool BeanstalkConnection::read_once() {
+void BeanstalkConnection::hear(std::string_view bytes) {
+  // What comes while the broker has no room waits for its turn.
+  const bool waits = !may_hear() && !dialogue_.has_quit();
+  held_ = waits ? bytes : dialogue_.receive(bytes);
+  if (dialogue_.partial_bytes() > io_->read_buffer().size() && io_->has_too_many_partial_bytes()) {
+    dialogue_.give_up_body();
+  }
+  if (!waits) submit();
+}
+
+bool BeanstalkConnection::read_once(std::size_t there) {
   const auto buffer = io_->read_buffer();
+  const auto room = buffer.subspan(there);
   ErrorCode error;
-  const std::size_t bytes =
-      socket_.read_some(boost::asio::buffer(buffer.data(), buffer.size()), error);
+  const std::size_t bytes = socket_.read_some(boost::asio::buffer(room.data(), room.size()), error);
+  if (there + bytes > 0) hear({buffer.data(), there + bytes});
   if (error == boost::asio::error::would_block) return false;
   if (error == boost::asio::error::eof) {
     on_peer_done();
@@ -137,12 +158,7 @@ bool BeanstalkConnection::read_once() {
     close();
     return false;
   }
-  held_ = dialogue_.receive({buffer.data(), bytes});
-  if (dialogue_.partial_bytes() > buffer.size() && io_->has_too_many_partial_bytes()) {
-    dialogue_.give_up_body();
-  }
-  submit();
-  return bytes == buffer.size();
+  return bytes == room.size();
 }
 
 void BeanstalkConnection::hear_held() {

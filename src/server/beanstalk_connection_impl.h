@@ -8,11 +8,14 @@
 // Threads: whoever has the turn of its BeanstalkIo; once that is gone, none.
 #pragma once
 
+#include <array>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "broker/session.h"
@@ -53,9 +56,11 @@ class BeanstalkConnection final : public std::enable_shared_from_this<BeanstalkC
   bool may_hear() const;
   bool may_read() const;
   void wait_for_input();
-  void on_input(const ErrorCode& error);
-  // False: there is nothing more to read now.
-  bool read_once();
+  // The beginning of what has come is in front_.
+  void on_input(const ErrorCode& error, std::size_t bytes);
+  // Behind what is there in the io's buffer already. False: there is nothing more to read now.
+  bool read_once(std::size_t there);
+  void hear(std::string_view bytes);
   void hear_held();
   void on_peer_done();
   void submit();
@@ -70,6 +75,9 @@ class BeanstalkConnection final : public std::enable_shared_from_this<BeanstalkC
   const std::shared_ptr<BeanstalkIo> io_;
   boost::asio::ip::tcp::socket socket_;
   BeanstalkDialogue dialogue_;
+  // A request of a client that waits for its answers. Asio reads into it when there is input; that
+  // there is some it could tell as well, but asks the kernel anew each time.
+  std::array<char, 2048> front_;
   std::string held_;                  // read, but more than may be under way
   std::size_t held_used_ = 0;         // of it, by now
   std::optional<SessionId> session_;  // from the first command on
