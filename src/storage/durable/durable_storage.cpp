@@ -501,15 +501,17 @@ bool DurableStorage::wait_for_frozen(CommitLock& lock) {
 }
 
 void DurableStorage::tidy_up(CommitLock& lock) {
-  if (std::exchange(has_garbage_, false)) {
+  const bool is_written = active_is_empty();
+  // First what leaves more memory behind.
+  if (!is_written && journal_->releasable_bytes() > 0) {
+    hurry_ = true;  // there are no commits to make way for
+    if (const Status done = freeze(); !done) fail(done.error());
+  } else if (std::exchange(has_garbage_, false)) {
     lock.unlock();
     give_back_free_memory();
     lock.lock();
-  } else if (active_is_empty()) {
+  } else if (is_written) {
     journal_->release(last_applied_batch());
-  } else {
-    hurry_ = true;  // there are no commits to make way for
-    if (const Status done = freeze(); !done) fail(done.error());
   }
 }
 
