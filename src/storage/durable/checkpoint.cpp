@@ -23,15 +23,16 @@ namespace {
 class Checkpoint {
  public:
   Checkpoint(Database& base, const std::string& directory, const journal::DirectoryId& id,
-             std::shared_ptr<const Overlay> overlay, const Hurry& hurry)
+             std::shared_ptr<const Overlay> overlay, Pace& pace)
       : base_(base),
         id_(id),
         overlay_(std::move(overlay)),
         changes_({overlay_}, kLatestView, nullptr),
-        tables_(base, directory, hurry),
-        values_(base.options().env == nullptr ? &pieces_ : nullptr) {}
+        pace_(pace),
+        tables_(base, directory, pace) {}
 
   Status run(const std::function<bool()>& nobody_looks_back) {
+    pace_.begin(overlay_->bytes());
     REPRISE_TRY(drop_dead_tables(base_, *overlay_, nobody_looks_back));
     for (const Keyspace keyspace : kAllKeyspaces) {
       REPRISE_TRY(keyspace == Keyspace::meta ? write_meta() : write(keyspace));
@@ -54,6 +55,7 @@ class Checkpoint {
       } else {
         written = put(keyspace, key, found);
       }
+      pace_.advance(Overlay::bytes_of(key.size(), found.place));
       return written.has_value();
     });
     return written;
@@ -132,8 +134,8 @@ class Checkpoint {
   const journal::DirectoryId& id_;
   const std::shared_ptr<const Overlay> overlay_;
   const OverlayView changes_;
+  Pace& pace_;
   TableWriter tables_;
-  SegmentPieces pieces_;  // of a real disk
   ValueReader values_;
   KnownOutlines outlines_;  // of the records that were written
 };
@@ -156,8 +158,8 @@ Status write_first_checkpoint(Database& base, const std::string& directory,
 
 Status write_checkpoint(Database& base, const std::string& directory,
                         const journal::DirectoryId& id, std::shared_ptr<const Overlay> overlay,
-                        const Hurry& hurry, const std::function<bool()>& nobody_looks_back) {
-  return Checkpoint(base, directory, id, std::move(overlay), hurry).run(nobody_looks_back);
+                        Pace& pace, const std::function<bool()>& nobody_looks_back) {
+  return Checkpoint(base, directory, id, std::move(overlay), pace).run(nobody_looks_back);
 }
 
 }  // namespace reprise::storage

@@ -32,8 +32,7 @@ namespace {
 constexpr std::chrono::milliseconds kSpaceRetryInterval{500};
 // What may gather while a checkpoint runs, in overlays. Values are in the journal, so it is only
 // keys that take memory; but a start has to read it. A short flood passes beside a checkpoint that
-// takes its time, a longer one makes it hurry, and commits keep to its speed in the end.
-constexpr double kHurryFrom = 1;
+// takes its time, a longer one makes it hurry (see Pace), and commits keep to its speed in the end.
 constexpr double kSlowFrom = 1.75;
 constexpr double kOverlaysMax = 3;
 constexpr std::chrono::milliseconds kPauseMin{1};
@@ -160,7 +159,7 @@ class DurableStorage final : public Storage {
   mutable std::multiset<std::uint64_t> open_views_;  // of the snapshots that are held
 
   std::atomic<bool> checkpoint_out_of_space_{false};
-  Hurry hurry_{false};  // of the checkpoint that runs
+  Pace pace_;  // of the checkpoint that runs
   // One reclaim at a time; before base_mutex_, when both are taken.
   std::mutex reclaim_mutex_;
   std::mutex base_mutex_;  // one checkpoint, or look at what the base consists of, at a time
@@ -366,7 +365,8 @@ void DurableStorage::wait_for_room(CommitLock& lock, std::size_t batch_bytes) {
     if (!frozen_ || checkpoint_out_of_space_) return 0.0;
     return static_cast<double>(active_->bytes()) / static_cast<double>(options_.overlay_bytes);
   };
-  hurry_ = checkpoint_waiters_ > 0 || gathered() >= kHurryFrom;
+  pace_.set_awaited(checkpoint_waiters_ > 0);
+  pace_.set_gathered(gathered());
   const auto has_room = [&] {
     return background_failure_ || stopping_ || gathered() < kOverlaysMax;
   };
@@ -422,7 +422,7 @@ Status DurableStorage::run_checkpoint() {
   {
     const std::lock_guard alone(base_mutex_);
     const Status written =
-        write_checkpoint(*base_, directory_.paths.checkpoint, directory_.id, overlay, hurry_,
+        write_checkpoint(*base_, directory_.paths.checkpoint, directory_.id, overlay, pace_,
                          [&] { return nobody_looks_back(overlay->last_batch()); });
     checkpoint_out_of_space_ = !written && written.error().code == Errc::disk_full;
     if (!written) return written;
@@ -504,7 +504,7 @@ void DurableStorage::tidy_up(CommitLock& lock) {
   const bool is_written = active_is_empty();
   // First what leaves more memory behind.
   if (!is_written && journal_->releasable_bytes() > 0) {
-    hurry_ = true;  // there are no commits to make way for
+    pace_.set_awaited(true);  // there are no commits to make way for
     if (const Status done = freeze(); !done) fail(done.error());
   } else if (std::exchange(has_garbage_, false)) {
     lock.unlock();
@@ -560,7 +560,7 @@ Status DurableStorage::finish_checkpoint(CommitLock& lock) {
     REPRISE_TRY(run_checkpoint());
   } else {
     ++checkpoint_waiters_;
-    hurry_ = true;
+    pace_.set_awaited(true);
     checkpoint_wanted_.notify_one();
     checkpoint_done_.wait(lock, [&] {
       return background_failure_ || stopping_ || checkpoint_out_of_space_ || frozen() != overlay;
@@ -598,7 +598,7 @@ DurableStorage::~DurableStorage() {
   {
     const std::lock_guard lock(commit_mutex_);
     stopping_ = true;
-    hurry_ = true;
+    pace_.set_awaited(true);
   }
   checkpoint_wanted_.notify_all();
   checkpoint_done_.notify_all();

@@ -11,10 +11,6 @@ namespace {
 // What an entry takes in memory beside its key and value.
 constexpr std::uint64_t kEntryOverhead = 96;
 
-std::uint64_t charge(std::size_t key_bytes, const ValuePlace& place) {
-  return kEntryOverhead + key_bytes + place.length;
-}
-
 bool is_by_job(Keyspace keyspace) {
   return keyspace == Keyspace::jobs || keyspace == Keyspace::states || keyspace == Keyspace::dead ||
          keyspace == Keyspace::completed;
@@ -53,6 +49,10 @@ bool Overlay::apply(const AppliedBatch& batch, std::string_view body, std::size_
   last_batch_ = batch.number;
   Applier applier(*this, batch, body);
   return Batch::visit(body, mutations, applier);
+}
+
+std::uint64_t Overlay::bytes_of(std::size_t key_bytes, const ValuePlace& place) {
+  return kEntryOverhead + key_bytes + place.length;
 }
 
 const Overlay::Version* Overlay::visible(const Version& latest, std::uint64_t view) {
@@ -155,7 +155,7 @@ void Overlay::put(Keyspace keyspace, std::string_view key, ValuePlace place, std
   VersionMap& map = of(keyspace);
   const OrderedKey ordered(key);
   Version version{.batch = batch, .place = place};
-  bytes_ += charge(key.size(), place);
+  bytes_ += bytes_of(key.size(), place);
   // Pushes come in rising order, so most new keys go to the end.
   if (map.is_behind_all(ordered)) {
     version.is_new = is_new_key(keyspace, key);
@@ -168,7 +168,7 @@ void Overlay::put(Keyspace keyspace, std::string_view key, ValuePlace place, std
     map.insert(at, ordered, version);
     return;
   }
-  bytes_ -= charge(key.size(), at.version().place);
+  bytes_ -= bytes_of(key.size(), at.version().place);
   replace(at.version(), version);
 }
 
@@ -178,17 +178,17 @@ void Overlay::erase(Keyspace keyspace, std::string_view key, std::uint64_t batch
   const auto at = map.is_behind_all(ordered) ? map.end() : map.seek(ordered);
   if (at == map.end() || !at.is_at(ordered)) {
     if (is_new_key(keyspace, key)) return;  // it is nowhere
-    bytes_ += charge(key.size(), {});
+    bytes_ += bytes_of(key.size(), {});
     map.insert(at, ordered, Version{.batch = batch, .erased = true});
     return;
   }
   Version& version = at.version();
-  bytes_ -= charge(key.size(), version.place);
+  bytes_ -= bytes_of(key.size(), version.place);
   if (version.is_new && unviewed(version)) {
     map.erase(at);
     return;
   }
-  bytes_ += charge(key.size(), {});
+  bytes_ += bytes_of(key.size(), {});
   replace(version, {.batch = batch, .erased = true});
 }
 
@@ -197,17 +197,17 @@ void Overlay::erase_range(Keyspace keyspace, std::string_view begin, std::string
   VersionMap& map = of(keyspace);
   for (auto at = map.lower_bound(begin); at != map.end() && at.is_before(end);) {
     const std::size_t key_bytes = at.key().size();
-    bytes_ -= charge(key_bytes, at.version().place);
+    bytes_ -= bytes_of(key_bytes, at.version().place);
     if (unviewed(at.version())) {
       at = map.erase(at);  // the range itself hides what is below
       continue;
     }
-    bytes_ += charge(key_bytes, {});
+    bytes_ += bytes_of(key_bytes, {});
     replace(at.version(), {.batch = batch, .erased = true});
     ++at;
   }
   erased_ranges_.push_back({keyspace, std::string(begin), std::string(end), batch});
-  bytes_ += charge(begin.size() + end.size(), {});
+  bytes_ += bytes_of(begin.size() + end.size(), {});
 }
 
 }  // namespace reprise::storage

@@ -85,6 +85,8 @@ class Overlay {
   std::size_t entries(Keyspace keyspace) const { return of(keyspace).size(); }
   // Of memory and of values in the journal, about: what a checkpoint would have to write.
   std::uint64_t bytes() const { return bytes_; }
+  // Of one entry.
+  static std::uint64_t bytes_of(std::size_t key_bytes, const ValuePlace& place);
 
  private:
   class Applier;

@@ -4,15 +4,6 @@
 #include <utility>
 
 namespace reprise::storage {
-namespace {
-
-// Read beyond a value at first, and at most. Jobs of one queue mostly stand side by side; those of
-// a thousand are far from each other, and what is read beyond one of them is of no use.
-constexpr std::uint64_t kAheadMin = 4U << 10;
-constexpr std::uint64_t kAheadMax = 256U << 10;
-
-}  // namespace
-
 std::optional<Overlay::Found> OverlayView::find(Keyspace keyspace, std::string_view key) const {
   const auto locked = lock();
   for (const auto& layer : layers_) {
@@ -75,44 +66,33 @@ Result<std::string_view> ValueReader::read(const ValuePlace& place, std::uint64_
   length = std::min<std::uint64_t>(length, place.length);
   if (length == 0) return std::string_view();
   const bool inside = place.segment == segment_ && place.offset >= begin_ &&
-                      place.offset + length <= begin_ + window_.size();
-  if (!inside) {
-    const std::uint64_t bytes = bytes_to_read(place, length);
-    segment_ = nullptr;
-    REPRISE_TRY(read_window(place, bytes));
-    segment_ = place.segment;
-    begin_ = place.offset;
-  }
-  used_ += length;
-  return window_.substr(place.offset - begin_, length);
+                      place.offset + length <= begin_ + window_bytes_;
+  if (!inside) REPRISE_TRY(read_window(place, bytes_to_read(place, length)));
+  return std::string_view(memory_.get() + (place.offset - begin_), length);
 }
 
 Status ValueReader::read_window(const ValuePlace& place, std::uint64_t bytes) {
-  // Where most of a window is passed over, the values of other queues or keyspaces stand between:
-  // the same bytes are read again for those, and are better in the page cache then.
-  const bool most_was_used = 2 * used_ > window_.size();
-  window_ = {};
-  used_ = 0;
-  if (pieces_ != nullptr && most_was_used) {
-    if (const auto piece = pieces_->read(*place.segment, place.offset, bytes)) {
-      window_ = *piece;
-      return ok();
-    }
+  segment_ = nullptr;
+  if (bytes > memory_bytes_) {
+    memory_ = std::make_unique_for_overwrite<char[]>(bytes);
+    memory_bytes_ = bytes;
   }
-  if (bytes > read_bytes_) {
-    read_ = std::make_unique_for_overwrite<char[]>(bytes);
-    read_bytes_ = bytes;
-  }
-  REPRISE_TRY(place.segment->read(place.offset, bytes, read_.get()));
-  window_ = {read_.get(), bytes};
+  REPRISE_TRY(place.segment->read(place.offset, bytes, memory_.get()));
+  segment_ = place.segment;
+  begin_ = place.offset;
+  window_bytes_ = bytes;
   return ok();
 }
 
 std::uint64_t ValueReader::bytes_to_read(const ValuePlace& place, std::uint64_t length) {
-  const std::uint64_t end = begin_ + window_.size();
-  const bool goes_on =
-      place.segment == segment_ && place.offset >= begin_ && place.offset <= end + kAheadMax;
-  ahead_ = goes_on ? std::min(2 * ahead_, kAheadMax) : kAheadMin;
+  const bool goes_on = place.segment == segment_ && place.offset >= begin_ &&
+                       place.offset <= begin_ + window_bytes_ + kAheadMax;
+  const bool goes_on_in_the_next = place.segment != segment_ && place.offset < kAheadMin;
+  if (goes_on) {
+    ahead_ = std::min(2 * ahead_, kAheadMax);
+  } else if (!goes_on_in_the_next) {
+    ahead_ = kAheadMin;
+  }
   return std::min(length + ahead_, place.segment->capacity() - place.offset);
 }
 

@@ -14,7 +14,6 @@
 
 #include "base/result.h"
 #include "storage/durable/overlay.h"
-#include "storage/durable/segment_pieces.h"
 
 namespace reprise::storage {
 
@@ -50,27 +49,28 @@ class OverlayView {
 // The overlay that a place is from must be alive.
 class ValueReader {
  public:
-  ValueReader() = default;
-  // `pieces` may be null; it must outlive the reader, and is for it alone.
-  explicit ValueReader(SegmentPieces* pieces) : pieces_(pieces) {}
-
   // Valid until the next call.
   Result<std::string_view> read(const ValuePlace& place) { return read(place, place.length); }
   // Its first bytes, at most `length`.
   Result<std::string_view> read(const ValuePlace& place, std::uint64_t length);
 
  private:
+  // At first, and at most. Jobs of one queue mostly stand side by side; those of a thousand are far
+  // from each other, and what is read beyond one of them is of no use.
+  static constexpr std::uint64_t kAheadMin = 4U << 10;
+  static constexpr std::uint64_t kAheadMax = 256U << 10;
+
   std::uint64_t bytes_to_read(const ValuePlace& place, std::uint64_t length);
   Status read_window(const ValuePlace& place, std::uint64_t bytes);
 
-  SegmentPieces* const pieces_ = nullptr;
+  // What was read last: these bytes of that segment; null: nothing.
   const journal::Segment* segment_ = nullptr;
-  std::uint64_t begin_ = 0;  // where window_ is in the segment
-  std::string_view window_;  // of read_ or of pieces_
-  std::unique_ptr<char[]> read_;
-  std::uint64_t read_bytes_ = 0;  // it has room for
-  std::uint64_t ahead_ = 0;  // what is read beyond a value: more and more, as long as it is used
-  std::uint64_t used_ = 0;   // of the window
+  std::uint64_t begin_ = 0;
+  std::uint64_t window_bytes_ = 0;
+  std::unique_ptr<char[]> memory_;
+  std::uint64_t memory_bytes_ = 0;
+  // What is read beyond a value: more and more, as long as it is used.
+  std::uint64_t ahead_ = kAheadMin;
 };
 
 // One value, by itself.

@@ -23,10 +23,10 @@ std::string_view queue_of(std::string_view key) { return key.substr(0, sizeof(Qu
 
 }  // namespace
 
-TableWriter::TableWriter(Database& database, std::string directory, const Hurry& hurry)
+TableWriter::TableWriter(Database& database, std::string directory, const Pace& pace)
     : database_(database), directory_(std::move(directory)) {
   const bool on_real_disk = database_.options().env == nullptr;
-  if (on_real_disk) write_behind_ = make_write_behind_files(hurry);
+  if (on_real_disk) write_behind_ = make_write_behind_files(pace);
 }
 
 TableWriter::~TableWriter() {

@@ -18,13 +18,11 @@
 
 namespace reprise::storage {
 
-inline const Hurry kAlwaysInAHurry{true};
-
 class TableWriter {
  public:
   // `directory` is on the same file system as the database and ours alone. One at a time.
-  // `hurry`: see write_behind_files.h.
-  TableWriter(Database& database, std::string directory, const Hurry& hurry = kAlwaysInAHurry);
+  // `pace`: see write_behind_files.h.
+  TableWriter(Database& database, std::string directory, const Pace& pace = kFullSpeed);
   ~TableWriter();
   TableWriter(const TableWriter&) = delete;
   TableWriter& operator=(const TableWriter&) = delete;

@@ -81,11 +81,11 @@ class Pieces {
 // Threads: one that fills it, and, once a piece is full, its own.
 class WriteBehindFile final : public ::rocksdb::FSWritableFile {
  public:
-  WriteBehindFile(std::string path, int file, std::shared_ptr<Pieces> pieces, const Hurry& hurry)
+  WriteBehindFile(std::string path, int file, std::shared_ptr<Pieces> pieces, const Pace& pace)
       : path_(std::move(path)),
         file_(file),
         pieces_(std::move(pieces)),
-        hurry_(hurry),
+        pace_(pace),
         piece_(pieces_->take()) {}
   ~WriteBehindFile() override { (void)close(); }
   WriteBehindFile(const WriteBehindFile&) = delete;
@@ -182,7 +182,7 @@ class WriteBehindFile final : public ::rocksdb::FSWritableFile {
         lock.unlock();
         const auto began = std::chrono::steady_clock::now();
         auto status = write_blocks(piece.memory.get(), piece.begin, kPieceBytes);
-        if (!hurry_) pause_after(std::chrono::steady_clock::now() - began);
+        if (!pace_.hurries()) pause_after(std::chrono::steady_clock::now() - began);
         lock.lock();
         writing_ = false;
         failure_ = std::move(status);
@@ -214,7 +214,7 @@ class WriteBehindFile final : public ::rocksdb::FSWritableFile {
   const std::string path_;
   int file_;
   const std::shared_ptr<Pieces> pieces_;
-  const Hurry& hurry_;
+  const Pace& pace_;
   // Of the thread that fills it.
   Memory piece_;
   std::size_t piece_bytes_ = 0;
@@ -233,8 +233,8 @@ class WriteBehindFile final : public ::rocksdb::FSWritableFile {
 
 class WriteBehindFiles final : public ::rocksdb::FileSystemWrapper {
  public:
-  explicit WriteBehindFiles(const Hurry& hurry)
-      : FileSystemWrapper(::rocksdb::FileSystem::Default()), hurry_(hurry) {}
+  explicit WriteBehindFiles(const Pace& pace)
+      : FileSystemWrapper(::rocksdb::FileSystem::Default()), pace_(pace) {}
   const char* Name() const override { return "WriteBehindFiles"; }
 
   IOStatus NewWritableFile(const std::string& path, const FileOptions&,
@@ -244,19 +244,19 @@ class WriteBehindFiles final : public ::rocksdb::FileSystemWrapper {
     constexpr mode_t kMode = 0644;
     const int file = ::open(path.c_str(), kFlags, kMode);
     if (file < 0) return system_error(path);
-    *made = std::make_unique<WriteBehindFile>(path, file, pieces_, hurry_);
+    *made = std::make_unique<WriteBehindFile>(path, file, pieces_, pace_);
     return IOStatus::OK();
   }
 
  private:
-  const Hurry& hurry_;
+  const Pace& pace_;
   const std::shared_ptr<Pieces> pieces_ = std::make_shared<Pieces>();
 };
 
 }  // namespace
 
-std::unique_ptr<::rocksdb::Env> make_write_behind_files(const Hurry& hurry) {
-  return ::rocksdb::NewCompositeEnv(std::make_shared<WriteBehindFiles>(hurry));
+std::unique_ptr<::rocksdb::Env> make_write_behind_files(const Pace& pace) {
+  return ::rocksdb::NewCompositeEnv(std::make_shared<WriteBehindFiles>(pace));
 }
 
 }  // namespace reprise::storage

@@ -5,17 +5,15 @@
 
 #include <rocksdb/env.h>
 
-#include <atomic>
 #include <memory>
+
+#include "storage/rocksdb/pace.h"
 
 namespace reprise::storage {
 
-// Set by whoever waits for the files, at any time. Without it, every write is followed by a pause
-// of some times its own length: commits on the same disk are noticeably faster then.
-using Hurry = std::atomic<bool>;
-
 // Everything but new files to append to is the real file system's. A file system that knows no way
-// past its page cache refuses to make one: IsInvalidArgument(). `hurry` outlives all of it.
-std::unique_ptr<::rocksdb::Env> make_write_behind_files(const Hurry& hurry);
+// past its page cache refuses to make one: IsInvalidArgument(). Every write is followed by a pause
+// of some times its own length unless `pace`, which outlives all of it, hurries.
+std::unique_ptr<::rocksdb::Env> make_write_behind_files(const Pace& pace);
 
 }  // namespace reprise::storage

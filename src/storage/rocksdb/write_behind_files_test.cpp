@@ -44,8 +44,8 @@ class WriteBehindFilesTest : public ::testing::Test {
 
   const test::TempDirectory directory_;
   const std::string path_ = directory_.path() + "/table";
-  Hurry hurry_{true};
-  const std::unique_ptr<::rocksdb::Env> env_ = make_write_behind_files(hurry_);
+  Pace pace_{true};
+  const std::unique_ptr<::rocksdb::Env> env_ = make_write_behind_files(pace_);
 };
 
 TEST_F(WriteBehindFilesTest, AFileHasWhatWasAppended) {
@@ -68,7 +68,7 @@ TEST_F(WriteBehindFilesTest, AFileHasWhatWasAppended) {
 }
 
 TEST_F(WriteBehindFilesTest, ItIsTheSameWithoutHurry) {
-  hurry_ = false;
+  pace_.set_awaited(false);
   const std::string bytes = some_bytes(9 * kPiece + 77);
   const auto file = open();
   ASSERT_TRUE(file->Append(bytes, IOOptions(), nullptr).ok());
