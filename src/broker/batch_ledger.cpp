@@ -282,8 +282,14 @@ std::uint64_t BatchLedger::stored_byte_size(JobKey job) {
   return size ? std::min<std::uint64_t>(*size, bytes.size()) : 0;
 }
 
-void BatchLedger::put_job(JobKey job, RecordPtr record) {
+void BatchLedger::put_job(JobKey job, RecordPtr record, std::uint64_t jobs_ahead) {
   Entry& entry = changed_entry(job);
+  // The others of its queue will be about as large.
+  const std::uint64_t bytes_ahead = jobs_ahead * (kEntryOverhead + size_of(record));
+  const bool would_be_evicted = bytes_ahead > cache_bytes_max_;
+  if (would_be_evicted && !std::exchange(entry.is_passing, true)) {
+    passing_.emplace_back(open_batch_, last_used_);
+  }
   entry.record = record;
   forget_state(entry);  // a new job has none; no need to ask storage
   recharge(entry);
@@ -453,6 +459,7 @@ void BatchLedger::settled(std::uint64_t batch) {
       pending_keys_.erase(pending);
     }
   }
+  let_pass();  // first: the others may remove what it knows
   for (; !erased_jobs_.empty() && erased_jobs_.front().first <= batch; erased_jobs_.pop_front()) {
     const auto found = by_job_.find(erased_jobs_.front().second);
     if (found == by_job_.end() || found->second->changed_by > batch) continue;
@@ -509,6 +516,15 @@ void BatchLedger::remove(Entries::iterator entry) {
   if (last_used_ == entry) last_used_ = entries_.end();
   by_job_.erase(entry->job);
   entries_.erase(entry);
+}
+
+// An entry is here for the first batch that has changed it, so nothing has removed it yet.
+void BatchLedger::let_pass() {
+  for (; !passing_.empty() && passing_.front().first <= settled_batch_; passing_.pop_front()) {
+    const auto [batch, entry] = passing_.front();
+    entry->is_passing = false;
+    if (entry->used_in == batch) remove(entry);
+  }
 }
 
 // Stops at the first entry that a batch on its way still needs: all before it were used later, so

@@ -2,8 +2,10 @@
 // writes go to the cache and to the open batch.
 // Invariants: an entry changed by a batch that is not committed yet is never evicted, so reads
 // always see the engine's own changes; all else is evicted, longest unused first, beyond
-// `cache_bytes`. A queue whose jobs are claimed in order is read ahead.
-// Threads: the engine's only. Storage reads are safe beside commits.
+// `cache_bytes`. Jobs at the end of a queue that is larger than that would be evicted before
+// anybody asks for them, so they leave when they are committed, and their memory is used again
+// while it is warm. A queue whose jobs are claimed in order is read ahead. Threads: the engine's
+// only. Storage reads are safe beside commits.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -34,7 +36,7 @@ class BatchLedger final : public Ledger {
   std::string raw_record(JobKey job) override;
   std::uint64_t stored_byte_size(JobKey job) override;
 
-  void put_job(JobKey job, RecordPtr record) override;
+  void put_job(JobKey job, RecordPtr record, std::uint64_t jobs_ahead) override;
   void put_state(JobKey job, StatePtr state) override;
   void erase_job(JobKey job) override;
   void bury(JobKey job, EndedJob dead) override;
@@ -85,6 +87,7 @@ class BatchLedger final : public Ledger {
     std::uint64_t used_in = 0;     // the batch that was open when it was used last
     std::uint64_t changed_by = 0;  // the latest batch that changed it
     std::size_t charge = 0;
+    bool is_passing = false;  // in passing_
     bool all_absent() const;
   };
   using Entries = std::list<Entry>;  // those used in the latest batches first
@@ -117,6 +120,7 @@ class BatchLedger final : public Ledger {
   void recharge(Entry& entry);
   void remove(Entries::iterator entry);
   void evict();
+  void let_pass();
   void note(Change change, std::size_t bytes = 64);
 
   const storage::Storage& storage_;
@@ -136,6 +140,8 @@ class BatchLedger final : public Ledger {
   // What settled() has to look at, by batch.
   std::deque<std::pair<std::uint64_t, std::string>> changed_keys_;
   std::deque<std::pair<std::uint64_t, JobKey>> erased_jobs_;
+  // Those that leave with the batch they came with, unless somebody asks for them until then.
+  std::deque<std::pair<std::uint64_t, Entries::iterator>> passing_;
 
   std::optional<JobKey> taken_;  // whose state is out, to be changed
 

@@ -39,7 +39,7 @@ class BatchLedgerTest : public ::testing::Test {
 };
 
 TEST_F(BatchLedgerTest, ReadsSeeChangesThatAreNotCommitted) {
-  ledger.put_job(kJob, record_of("a"));
+  ledger.put_job(kJob, record_of("a"), 0);
   EXPECT_EQ((*ledger.record(kJob))->payload, "a");
   EXPECT_EQ(*ledger.state(kJob), nullptr);
   EXPECT_FALSE(stored(storage::Keyspace::jobs, kJob));
@@ -48,7 +48,7 @@ TEST_F(BatchLedgerTest, ReadsSeeChangesThatAreNotCommitted) {
 }
 
 TEST_F(BatchLedgerTest, ReadsSeeABatchWhileItIsBeingCommitted) {
-  ledger.put_job(kJob, record_of("a"));
+  ledger.put_job(kJob, record_of("a"), 0);
   auto [number, changes] = ledger.seal();
   EXPECT_EQ((*ledger.record(kJob))->payload, "a");
   ledger.erase_job(kJob);  // in the next batch
@@ -57,7 +57,7 @@ TEST_F(BatchLedgerTest, ReadsSeeABatchWhileItIsBeingCommitted) {
 }
 
 TEST_F(BatchLedgerTest, BuryMovesTheJobAmongTheDead) {
-  ledger.put_job(kJob, record_of("a"));
+  ledger.put_job(kJob, record_of("a"), 0);
   ledger.put_state(kJob, std::make_shared<JobState>(JobState{.attempts = 1}));
   commit();
   ledger.bury(kJob, {record_of("a"), std::make_shared<JobState>(JobState{.attempts = 1})});
@@ -75,7 +75,7 @@ TEST_F(BatchLedgerTest, BuryMovesTheJobAmongTheDead) {
 }
 
 TEST_F(BatchLedgerTest, AStateThatIsTakenIsTheSameObjectWhenNoBatchOnItsWayNeedsIt) {
-  ledger.put_job(kJob, record_of("a"));
+  ledger.put_job(kJob, record_of("a"), 0);
   ledger.put_state(kJob, std::make_shared<JobState>(JobState{.attempts = 1}));
   const JobState* object = ledger.state(kJob)->get();
   StateDraft taken = *ledger.take_state(kJob);
@@ -90,7 +90,7 @@ TEST_F(BatchLedgerTest, AStateThatIsTakenIsTheSameObjectWhenNoBatchOnItsWayNeeds
 }
 
 TEST_F(BatchLedgerTest, AStateThatABatchOnItsWayNeedsIsCopiedWhenItIsTaken) {
-  ledger.put_job(kJob, record_of("a"));
+  ledger.put_job(kJob, record_of("a"), 0);
   ledger.put_state(kJob, std::make_shared<JobState>(JobState{.attempts = 1}));
   auto [number, changes] = ledger.seal();
   StateDraft taken = *ledger.take_state(kJob);
@@ -115,7 +115,7 @@ TEST_F(BatchLedgerTest, AStateThatSomebodyHasIsCopiedWhenItIsTaken) {
 }
 
 TEST_F(BatchLedgerTest, OfTheStatesOfOneBatchOnlyTheLastIsWritten) {
-  ledger.put_job(kJob, record_of("a"));
+  ledger.put_job(kJob, record_of("a"), 0);
   for (std::uint32_t attempts = 1; attempts <= 3; ++attempts) {
     ledger.put_state(kJob, std::make_shared<JobState>(JobState{.attempts = attempts}));
   }
@@ -130,11 +130,11 @@ TEST_F(BatchLedgerTest, OfTheStatesOfOneBatchOnlyTheLastIsWritten) {
 }
 
 TEST_F(BatchLedgerTest, AStateOfAJobThatIsErasedInTheSameBatchIsNotWritten) {
-  ledger.put_job(kJob, record_of("a"));
+  ledger.put_job(kJob, record_of("a"), 0);
   ledger.put_state(kJob, std::make_shared<JobState>());
   StateDraft taken = *ledger.take_state(kJob);
   ledger.erase_job(kJob);
-  ledger.put_job(kJob, record_of("b"));
+  ledger.put_job(kJob, record_of("b"), 0);
   taken->attempts = 2;
   ledger.put_state(kJob, std::move(taken));
   commit();
@@ -171,7 +171,7 @@ TEST_F(BatchLedgerTest, AKeyChangedAgainIsNotForgottenWithItsFirstBatch) {
 TEST_F(BatchLedgerTest, CacheStaysWithinItsBoundOnceBatchesAreSettled) {
   BatchLedger small(*storage, /*cache_bytes=*/64 << 10);
   const std::string payload(1024, 'x');
-  for (Seq seq = 1; seq <= 500; ++seq) small.put_job({1, seq}, record_of(payload));
+  for (Seq seq = 1; seq <= 500; ++seq) small.put_job({1, seq}, record_of(payload), 0);
   // Nothing that is not committed may be forgotten, whatever the bound.
   EXPECT_GT(small.cached_bytes(), 500U * 1024);
   EXPECT_EQ((*small.record({1, 1}))->payload, payload);
@@ -183,11 +183,76 @@ TEST_F(BatchLedgerTest, CacheStaysWithinItsBoundOnceBatchesAreSettled) {
   EXPECT_GT(small.misses(), 0U);
 }
 
+// What is pushed to a queue that the cache cannot hold is claimed after what is in the cache by
+// now.
+TEST_F(BatchLedgerTest, TheEndOfALargeQueueLeavesWithItsBatch) {
+  constexpr std::uint64_t kCacheBytes = 64U << 10;
+  constexpr Seq kJobs = 200;
+  BatchLedger small(*storage, kCacheBytes);
+  const std::string payload(1024, 'x');
+  for (Seq seq = 1; seq <= kJobs; ++seq) {
+    small.put_job({1, seq}, record_of(payload + std::to_string(seq)), seq);
+  }
+  EXPECT_GT(small.cached_bytes(), kJobs * 1024) << "a batch on its way is all there";
+  EXPECT_EQ((*small.record({1, kJobs}))->payload, payload + std::to_string(kJobs));
+  auto [number, changes] = small.seal();
+  ASSERT_TRUE(BrokerCore::commit(*storage, changes, storage::Durability::synced).has_value());
+  small.settled(number);
+  const auto is_cached = [&](Seq seq) {
+    const std::uint64_t hits = small.hits();
+    EXPECT_EQ((*small.record({1, seq}))->payload, payload + std::to_string(seq));
+    return small.hits() > hits;
+  };
+  EXPECT_TRUE(is_cached(1));
+  EXPECT_TRUE(is_cached(30));
+  EXPECT_FALSE(is_cached(kJobs));
+  EXPECT_FALSE(is_cached(100));
+}
+
+TEST_F(BatchLedgerTest, AJobThatIsAskedForAgainStays) {
+  constexpr std::uint64_t kLarge = 10'000;
+  ledger.put_job({1, 1}, record_of("a"), kLarge);
+  ledger.put_job({1, 2}, record_of("b"), kLarge);
+  auto [first, changes] = ledger.seal();
+  ASSERT_TRUE(BrokerCore::commit(*storage, changes, storage::Durability::synced).has_value());
+  EXPECT_EQ((*ledger.record({1, 1}))->payload, "a");  // by the next batch
+  ledger.settled(first);
+  const std::uint64_t hits = ledger.hits();
+  EXPECT_EQ((*ledger.record({1, 1}))->payload, "a");
+  EXPECT_EQ(ledger.hits(), hits + 1);
+  EXPECT_EQ((*ledger.record({1, 2}))->payload, "b");
+  EXPECT_EQ(ledger.hits(), hits + 1);
+}
+
+// In one batch, and while it is on its way.
+TEST_F(BatchLedgerTest, AJobOfALargeQueueMayBePutAndErasedAnyNumberOfTimes) {
+  constexpr std::uint64_t kLarge = 10'000;
+  ledger.put_job(kJob, record_of("a"), kLarge);
+  ledger.put_job(kJob, record_of("b"), kLarge);
+  ledger.erase_job(kJob);
+  ledger.put_job(kJob, record_of("c"), kLarge);
+  ledger.put_job({1, 8}, record_of("gone at once"), kLarge);
+  ledger.erase_job({1, 8});
+  auto [first, changes] = ledger.seal();
+  ASSERT_TRUE(BrokerCore::commit(*storage, changes, storage::Durability::synced).has_value());
+  ledger.put_job(kJob, record_of("d"), kLarge);
+  auto [second, more_changes] = ledger.seal();
+  ledger.settled(first);
+  EXPECT_EQ((*ledger.record(kJob))->payload, "d");
+  ASSERT_TRUE(BrokerCore::commit(*storage, more_changes, storage::Durability::synced).has_value());
+  ledger.erase_job(kJob);
+  ledger.settled(second);
+  EXPECT_EQ(*ledger.record(kJob), nullptr);
+  EXPECT_EQ(*ledger.record({1, 8}), nullptr);
+  ASSERT_NO_FATAL_FAILURE(commit());
+  EXPECT_FALSE(stored(storage::Keyspace::jobs, kJob));
+}
+
 TEST_F(BatchLedgerTest, ABatchThatWasEncodedAheadIsTheSame) {
   BatchLedger other(*storage, /*cache_bytes=*/1 << 20);
   for (BatchLedger* each : {&ledger, &other}) {
     for (Seq seq = 1; seq <= 5; ++seq) {
-      each->put_job({1, seq}, record_of("a" + std::to_string(seq)));
+      each->put_job({1, seq}, record_of("a" + std::to_string(seq)), 0);
       if (each == &ledger) each->encode_ahead();
     }
     each->erase_job({1, 3});
@@ -201,18 +266,18 @@ TEST_F(BatchLedgerTest, ABatchThatWasEncodedAheadIsTheSame) {
   EXPECT_EQ(ahead.encoded.count(), at_once.encoded.count());
   EXPECT_EQ(ahead.encoded.bytes(), at_once.encoded.bytes());
   // What follows begins anew.
-  ledger.put_job(kJob, record_of("b"));
+  ledger.put_job(kJob, record_of("b"), 0);
   EXPECT_EQ(ledger.open_changes().encoded_changes, 0U);
 }
 
 TEST_F(BatchLedgerTest, ALargeBatchIsNotEncodedAhead) {
-  ledger.put_job(kJob, record_of(std::string(5 << 20, 'x')));
+  ledger.put_job(kJob, record_of(std::string(5 << 20, 'x')), 0);
   ledger.encode_ahead();
   EXPECT_EQ(ledger.open_changes().encoded_changes, 0U);
 }
 
 TEST_F(BatchLedgerTest, FinishedJobsLeaveTheCache) {
-  for (Seq seq = 1; seq <= 100; ++seq) ledger.put_job({1, seq}, record_of("x"));
+  for (Seq seq = 1; seq <= 100; ++seq) ledger.put_job({1, seq}, record_of("x"), 0);
   commit();
   for (Seq seq = 1; seq <= 100; ++seq) ledger.erase_job({1, seq});
   commit();
@@ -220,7 +285,7 @@ TEST_F(BatchLedgerTest, FinishedJobsLeaveTheCache) {
 }
 
 TEST_F(BatchLedgerTest, DamagedRecordIsCorruptAndItsBytesCanStillBeHad) {
-  ledger.put_job(kJob, record_of("payload"));
+  ledger.put_job(kJob, record_of("payload"), 0);
   commit();
   std::string bytes = **storage->get(storage::Keyspace::jobs, storage::job_key(kJob));
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
@@ -250,7 +315,7 @@ class BatchLedgerReadAhead : public BatchLedgerTest {
 
   void SetUp() override {
     for (Seq seq = 1; seq <= kJobs; ++seq) {
-      ledger.put_job(job(seq), record_of("payload " + std::to_string(seq)));
+      ledger.put_job(job(seq), record_of("payload " + std::to_string(seq)), 0);
     }
     ledger.put_state(job(500), std::make_shared<JobState>(JobState{.attempts = 3}));
     commit();
@@ -275,7 +340,7 @@ TEST_F(BatchLedgerReadAhead, AQueueThatIsReadInOrderIsReadInLargeSteps) {
 TEST_F(BatchLedgerReadAhead, AQueueWithFewOfTheSeqsIsReadInLargeStepsToo) {
   constexpr Seq kApart = 12;
   for (Seq seq = 1; seq <= kJobs; ++seq) {
-    ledger.put_job({2, seq * kApart}, record_of("payload " + std::to_string(seq)));
+    ledger.put_job({2, seq * kApart}, record_of("payload " + std::to_string(seq)), 0);
   }
   commit();
   for (Seq seq = 1; seq <= kJobs; ++seq) {
@@ -292,7 +357,7 @@ TEST(BatchLedgerPrefetch, GoesAheadOfWhatIsReadInOrder) {
   constexpr Seq kJobs = 20'000;
   test::GatedStorage storage;
   BatchLedger ledger(storage, /*cache_bytes=*/1 << 20);
-  for (Seq seq = 1; seq <= kJobs; ++seq) ledger.put_job({1, seq}, record_of("payload"));
+  for (Seq seq = 1; seq <= kJobs; ++seq) ledger.put_job({1, seq}, record_of("payload"), 0);
   auto [number, changes] = ledger.seal();
   ASSERT_TRUE(BrokerCore::commit(storage, changes, storage::Durability::synced).has_value());
 
@@ -326,7 +391,7 @@ TEST(BatchLedgerDead, ThoseThatAreReadInOrderAreReadInLargeSteps) {
   test::GatedStorage storage;
   BatchLedger ledger(storage, /*cache_bytes=*/1 << 20);
   for (Seq seq = 1; seq <= kJobs; ++seq) {
-    ledger.put_job({1, seq}, record_of("payload " + std::to_string(seq)));
+    ledger.put_job({1, seq}, record_of("payload " + std::to_string(seq)), 0);
   }
   for (Seq seq = 1; seq <= kJobs; ++seq) {
     auto state = std::make_shared<JobState>();

@@ -81,7 +81,7 @@ void Engine::admit(QueueState& queue, Seq seq, RecordPtr record, StateDraft stat
   if (record->expires_at != kNever) queue.expiries.insert({record->expires_at, seq});
   queue.totals.live_bytes += record->byte_size();
   place(queue, key, record->priority, queue.jobs.strand(record->scheduling), *state, now);
-  ledger_.put_job(key, std::move(record));
+  ledger_.put_job(key, std::move(record), queue.jobs.fresh_size());
   ledger_.put_state(key, std::move(state));
   touch(queue);
   rearm(queue);

@@ -286,7 +286,8 @@ Priority Engine::set_priority(const Lease& lease, std::optional<Priority> priori
   if (!before || *before == nullptr) return lease.priority;
   auto record = std::make_shared<JobRecord>(**before);
   record->priority = *priority;
-  ledger_.put_job(lease.job, std::move(record));
+  constexpr std::uint64_t kJobsAhead = 0;  // it is among the next again
+  ledger_.put_job(lease.job, std::move(record), kJobsAhead);
   return *priority;
 }
 

@@ -144,7 +144,7 @@ Result<PushedJob> Engine::accept_one(QueueState& queue, Arrival arrival, Timesta
     }
   }
   if (record->expires_at != kNever) queue.expiries.insert({record->expires_at, key.seq});
-  ledger_.put_job(key, record);
+  ledger_.put_job(key, record, queue.jobs.fresh_size());
   queue.totals.live_bytes += size;
   const StrandRef strand = queue.jobs.strand(record->scheduling);
   queue.jobs.set_weight(strand->key, record->scheduling.weight);

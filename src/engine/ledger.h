@@ -47,7 +47,8 @@ class Ledger {
   // The byte_size() of a stored record, even if it cannot be trusted any more; 0 when unknown.
   virtual std::uint64_t stored_byte_size(JobKey job) = 0;
 
-  virtual void put_job(JobKey job, RecordPtr record) = 0;
+  // `jobs_ahead`: so many of its queue will probably be asked for before it.
+  virtual void put_job(JobKey job, RecordPtr record, std::uint64_t jobs_ahead) = 0;
   // Made as one that can change, not with make_shared<const JobState>: take_state() gives it out.
   virtual void put_state(JobKey job, StatePtr state) = 0;
   // Its record and state.

@@ -29,8 +29,9 @@ def damaged(start_server):
     server = start_server("--cache-bytes", "1MiB")
     queue = server.client().queue("q").created(retry={"attempts": "unlimited"})
     server.bad, server.good = queue.push(MARK, "whole")
-    for _ in range(4):
-        queue.push(*["x" * 100_000] * 10, priority=5000)
+    # Of other queues: what is pushed behind them in theirs would leave the cache first.
+    for number in range(4):
+        server.client().queue(f"other-{number}").created().push(*["x" * 100_000] * 10)
     damage(server)
     server.queue = queue
     return server

@@ -69,7 +69,9 @@ struct MapLedger final : Ledger {
     return record ? record->byte_size() : 0;
   }
 
-  void put_job(JobKey job, RecordPtr record) override { jobs[job] = std::move(record); }
+  void put_job(JobKey job, RecordPtr record, std::uint64_t) override {
+    jobs[job] = std::move(record);
+  }
   void put_state(JobKey job, StatePtr state) override { states[job] = std::move(state); }
   void erase_job(JobKey job) override {
     jobs.erase(job);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/thread_name.h"
+#include "storage/journal/format.h"
 
 namespace reprise::storage::journal {
 namespace {
