@@ -2,10 +2,10 @@
 // writes go to the cache and to the open batch.
 // Invariants: an entry changed by a batch that is not committed yet is never evicted, so reads
 // always see the engine's own changes; all else is evicted, longest unused first, beyond
-// `cache_bytes`. Jobs at the end of a queue that is larger than that would be evicted before
-// anybody asks for them, so they leave when they are committed, and their memory is used again
-// while it is warm. A queue whose jobs are claimed in order is read ahead. Threads: the engine's
-// only. Storage reads are safe beside commits.
+// `cache_bytes`. A queue whose jobs are claimed in order is read ahead.
+// Jobs at the end of a queue that is larger than the cache would be evicted before anybody asks for
+// them, so they leave when they are committed, and their memory is used again while it is warm.
+// Threads: the engine's only. Storage reads are safe beside commits.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
